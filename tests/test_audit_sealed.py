@@ -259,7 +259,7 @@ def test_another_key_carries_credentials_and_the_chain_over(tmp_path: Path, key_
         whole = command(*verify_new, "--known", known)
         assert "healed" not in whole.output
         another = known[:-1] + ("0" if known[-1] != "0" else "1")
-        assert "entry before it" in command(*verify_new, "--known", another, exit_code=1).output
+        assert "the previous entry is not" in command(*verify_new, "--known", another, exit_code=1).output
         assert "are missing" in command(*verify_new[:-2], exit_code=1).output
         assert known in command("audit", "verify", "--data-dir", old, *present, *since).output
         since, old = ("--from-sequence", begins), new

@@ -49,10 +49,10 @@ def test_it_lists_the_services(grpcurl: Grpcurl) -> None:
 
 def test_it_describes_services_and_messages_with_their_comments(grpcurl: Grpcurl) -> None:
     service = grpcurl("describe", "memory_service.v1.MemoryService").stdout
-    assert "// MemoryService keeps what was said" in service
+    assert "// MemoryService stores messages, notes and tool results" in service
     assert "// Add writes one item." in service
     message = grpcurl("describe", "memory_service.v1.RetrieveOptions").stdout
-    assert "// limit is the most items wanted, over all pages. Unset: 10." in message
+    assert "// The maximum number of items over all pages. Unset: 10." in message
 
 
 def test_an_item_is_added_and_retrieved(grpcurl: Grpcurl, namespace: str) -> None:

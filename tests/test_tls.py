@@ -96,7 +96,7 @@ def test_that_every_client_of_an_authority_may_do_everything_is_told_at_the_star
         server.terminate()
         (told,) = events(server, "certificates_without_auth")
     assert told["level"] == "warning"
-    assert told["effect"] == "every client with a certificate of this authority may do everything"
+    assert told["effect"] == "every client with a certificate of this authority has full access"
     grant = ["--namespace", "*", "--role", "read", "--certificate", "CN=client"]
     made = CliRunner().invoke(main, ["keys", "create", "ada", *grant, "--data-dir", str(tmp_path)])
     assert made.exit_code == 0, made.output
@@ -287,9 +287,9 @@ def refusal(*flags: str) -> str:
 
 def test_a_server_does_not_start_on_an_open_address_without_encryption_and_credentials(files: Path) -> None:
     pair = ("--tls-certificate", str(files / "server.pem"), "--tls-key", str(files / "server.key"))
-    assert "encrypts nothing" in refusal("--address", "0.0.0.0:0")
+    assert "does not encrypt" in refusal("--address", "0.0.0.0:0")
     half_way = refusal("--address", "0.0.0.0:0", *pair)
-    assert "encrypts" not in half_way
+    assert "does not encrypt" not in half_way
     assert "credentials" in half_way
 
 

@@ -324,7 +324,7 @@ def test_a_contradiction_can_be_refused_or_kept(user: User) -> None:
     assert refused_.outcome == CONTRADICTION
     assert refused_.existing == known
     assert not refused_.HasField("memory")
-    assert refused_.message == "This contradicts what is known: User lives in London"
+    assert refused_.message == "This contradicts a known memory: User lives in London"
     assert user.memories() == [known]
     both = user.save("I live in Paris", IDENTITY, on_contradiction=pb.ON_CONTRADICTION_KEEP_BOTH)
     assert (both.outcome, both.existing) == (SAVED, known)

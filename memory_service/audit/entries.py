@@ -1,8 +1,8 @@
-"""Entries of the audit log: one JSON object a line, each with the hash of the one before.
+"""Entries of the audit log: one JSON object per line, each with the hash of the previous one.
 
-A line ends with its own hash, which is the SHA-256 of all that stands before it in the line. Where the data
-folder has a key, what an entry says is sealed: who has no key can verify the chain, and reads no more than
-sequences and what the log tells of itself.
+A line ends with its hash, the SHA-256 of everything before it in the line. If the data folder has a key, the
+contents of entries are sealed: without the key one can verify the chain, but read only sequence numbers and
+the log's own events.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ import msgspec
 from memory_service.sealing import Opener, Seal
 
 GENESIS = "0" * 64
-"""Stands for the hash of the entry before the first."""
+"""The `previous` hash of the first entry."""
 
 SEALED_FOR = "audit log"
 """The purpose of the seal."""
 
 _OF_THE_LOG = frozenset({"opened", "closed", "healed", "head_missing", "missed"})
-"""Events that the log tells of itself."""
+"""Events about the log itself."""
 
 _HASHED = re.compile(rb'(\{.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
 
 
 class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What happened: who called what, on which ids, and whether it was let through. Never contents.
+    """An event: the caller, method and ids of a call and its outcome, or a change of the log or a key.
 
-    `event` is "call" (the outcome of a call), "intent" (a call that is let in, before its effect), or of the
-    log itself: "opened" (by which `server`, of which `version`), "closed", "healed" (an unfinished end was
-    cut off), "head_missing" (it was opened without its head), "missed" (so many entries could not be kept).
-    "key_added", "key_changed", "key_revoked", "key_removed" and "key_present" (it was there when the log
-    first looked) tell of the API key whose id is in `ids`: whose `principal` it is, and the values that
-    differ, `before` and `after`, never a secret; those `at_start` tell what a start found to be other than
-    the log had it. `decision` is "allowed", "denied" (the credential is not good for it) or "failed". Ids are
-    cut to `ID_CHARS_MAX` and to `IDS_MAX`; `id_count` is how many there were. `parameters` is what the
-    request wanted done, where the method alone does not tell. `call` joins an intent to its outcome, within
-    one run of a server.
+    Entries never have contents of items.
+
+    - Calls: `event` is "call" (the outcome) or "intent" (an admitted call, before its effect). `call` joins
+      both within one run of a server. `decision` is "allowed", "denied" (the credential does not permit the
+      call) or "failed". `ids` is cut to `IDS_MAX` ids of `ID_CHARS_MAX` characters; `id_count` is their
+      number. `parameters` are the request's fields that select what the method does.
+    - The log: "opened" (by `server`, of `version`), "closed", "healed" (an unfinished end was cut off),
+      "head_missing" (it was opened without its head), "missed" (`count` entries were not recorded).
+    - API keys: "key_added", "key_changed", "key_revoked", "key_removed", and "key_present" (it existed when
+      the log first recorded keys). `ids` has the key's id, `principal` its owner, `before` and `after` the
+      values that differ, never a secret. `at_start`: a start found the key different from the log's record.
     """
 
     event: str
@@ -66,10 +67,10 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Line(Entry, kw_only=True):
-    """An entry in its place in the chain.
+    """An entry at its place in the chain.
 
-    Of one that is `sealed`, and was not opened, nothing else is known, but the `event` of one that tells of
-    the log itself.
+    If it is `sealed` and was not opened, all other fields are empty, except the `event` of an entry about the
+    log itself.
     """
 
     sequence: int
@@ -85,7 +86,7 @@ class _Said(Entry, kw_only=True):
 
 
 def time_of(time_us: int) -> str:
-    """Return a time as RFC 3339 has it, in UTC."""
+    """Return a time in RFC 3339 format, in UTC."""
     return f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
@@ -106,36 +107,36 @@ def line_of(entry: Entry, sequence: int, previous: str, seal: Seal | None = None
 
 
 class BadLine(ValueError):
-    """A line that no server wrote; tells what is wrong with it."""
+    """A line that no server wrote; the message describes the problem."""
 
 
 def _place(sequence: int, previous: str, event: str) -> bytes:
-    """Return what a sealed entry is bound to: in another place it does not open."""
+    """Return the associated data of a sealed entry, which does not open at another place."""
     return f"{sequence} {previous} {event}".encode()
 
 
 def read_line(raw: bytes) -> Line:
-    """Read a line, without its end of line; what is sealed stays so. Raises BadLine."""
+    """Parse a line without its line end; sealed contents stay sealed. Raises BadLine."""
     match = _HASHED.fullmatch(raw)
     if match is None:
-        raise BadLine("it is no entry")
+        raise BadLine("not an entry")
     if hashlib.sha256(match[1]).hexdigest().encode() != match[2]:
-        raise BadLine("it was changed: its hash is not that of its content")
+        raise BadLine("changed: its hash does not match its content")
     try:
         return _DECODER.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        raise BadLine("it is no entry") from None
+        raise BadLine("not an entry") from None
 
 
 def opened(line: Line, opener: Opener) -> Line:
-    """Return a line with what is sealed in it; one that is not sealed as it is. Raises BadLine."""
+    """Return a line with its sealed contents opened; an unsealed line as it is. Raises BadLine."""
     if not line.sealed:
         return line
     try:
         plain = opener.open(line.sealed, _place(line.sequence, line.previous, line.event))
         said = msgspec.to_builtins(_SAID_DECODER.decode(plain))
     except (ValueError, msgspec.DecodeError, RecursionError):
-        raise BadLine("it does not open: it was not sealed with this key, or not in this place") from None
+        raise BadLine("cannot be opened: it was not sealed with this key, or not at this place") from None
     place = {"sequence": line.sequence, "previous": line.previous, "hash": line.hash}
     return msgspec.convert(said | place, Line)
 

@@ -1,4 +1,4 @@
-"""The files of the audit log: `audit-<first sequence>.jsonl`, and `head`, the last entry that is on disk."""
+"""The files of the audit log: `audit-<first sequence>.jsonl`, and `head`, the last durable entry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = re.compile(r"(\d{20}) ([0-9a-f]{64})\n")
 
 
 class Head(NamedTuple):
-    """An entry by its sequence, and its hash, which stands for all entries up to it."""
+    """The sequence of an entry and its hash, which covers all entries up to it."""
 
     sequence: int
     hash: str
@@ -25,23 +25,23 @@ FIRST = Head(0, GENESIS)
 
 
 def file_name(first_sequence: int) -> str:
-    """Return the name of the file that begins with an entry."""
+    """Return the name of the file that begins with this entry."""
     return f"audit-{first_sequence:012}.jsonl"
 
 
 def files_of(folder: Path) -> list[tuple[int, Path]]:
-    """Return the files in order, each with the sequence that its name says it begins with."""
+    """Return the files in order, each with its first sequence according to its name."""
     found = [(match, path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
     return sorted((int(match[1]), path) for match, path in found)
 
 
 def written_head(head: Head) -> bytes:
-    """Return a head as its file holds it; all have the same length, far below a sector of a disk."""
+    """Return the content of the head file. Its length is constant and far below a disk sector."""
     return f"{head.sequence:020} {head.hash}\n".encode()
 
 
 def read_head(folder: Path) -> Head | None:
-    """Return the head; None: there is none that can be read."""
+    """Return the head; None if it is missing or unreadable."""
     try:
         match = _HEAD.fullmatch((folder / HEAD).read_text("ascii"))
     except (FileNotFoundError, UnicodeDecodeError):
@@ -50,9 +50,9 @@ def read_head(folder: Path) -> Head | None:
 
 
 def last_entry(files: list[tuple[int, Path]], head: Head | None) -> tuple[Head | None, int]:
-    """Return the last whole entry, and how many bytes of an unfinished end follow it in the last file.
+    """Return the last complete entry, and the bytes of an unfinished end after it in the last file.
 
-    None: there is no entry, or the last whole line is none.
+    None: there is no entry, or the last complete line is not an entry.
     """
     torn_bytes = 0
     for number, (first, path) in enumerate(reversed(files)):
@@ -74,8 +74,8 @@ def last_entry(files: list[tuple[int, Path]], head: Head | None) -> tuple[Head |
 def _whole_bytes(content: bytes, first_sequence: int, head: Head | None) -> int:
     """Return where the unfinished end of the last file begins.
 
-    That is with a part of a line, or behind the head with a line that is no entry: of what was not yet on
-    disk when the power was lost any parts may have come there, with holes between them.
+    It begins with an incomplete line, or after the head with a line that is not an entry: after a power loss,
+    any parts of unsynced data may be on disk, with holes between them.
     """
     end = content.rfind(b"\n") + 1
     at = end if head is None else _behind(head, content, first_sequence)
@@ -90,7 +90,7 @@ def _whole_bytes(content: bytes, first_sequence: int, head: Head | None) -> int:
 
 
 def _behind(entry: Head, content: bytes, first_sequence: int) -> int:
-    """Return where what follows an entry begins in a file; the end of that, where it is not in it."""
+    """Return the offset after an entry in a file; the end of the file if the entry is not in it."""
     if entry.sequence < first_sequence:
         return 0
     before, found, _ = content.partition(_end_of(entry))
@@ -102,15 +102,15 @@ def _end_of(entry: Head) -> bytes:
 
 
 def has_entry(files: list[tuple[int, Path]], entry: Head) -> bool:
-    """Whether an entry stands in the file in which its sequence should be."""
+    """Return whether an entry is in the file that should have its sequence."""
     path = next((path for first, path in reversed(files) if first <= entry.sequence), None)
     return path is not None and _end_of(entry) in path.read_bytes()
 
 
 def begin_behind(folder: Path, new_folder: Path) -> Head | None:
-    """Begin a log that goes on with the chain of one that stays where it is; return the last entry of that.
+    """Create a log that continues the chain of another one, which is not changed; return its last entry.
 
-    Nobody may write the old one. None: it has no entry, and nothing is begun. Raises OSError.
+    The old log must no longer be written. None: it has no entry, and no log was created. Raises OSError.
     """
     if not folder.is_dir():
         return None
@@ -126,5 +126,5 @@ def begin_behind(folder: Path, new_folder: Path) -> Head | None:
 
 
 def is_begun_behind(files: list[tuple[int, Path]], head: Head) -> bool:
-    """Whether a log has no entry yet, and goes on with the chain of another."""
+    """Return whether a log has no entry yet and continues the chain of another one."""
     return [first for first, _ in files] == [head.sequence + 1] and not files[0][1].stat().st_size

@@ -1,7 +1,7 @@
-"""What the audit log tells of API keys: read from its entries, and from a summary of those before.
+"""The audit log's record of API keys, read from its entries and from a summary of earlier ones.
 
-The summary is written beside the log when that is opened, of what is in it already: so it is never ahead of
-the log, and files of the log can be put elsewhere. With the key of the data directory it is sealed.
+The summary is written beside the log when the log is opened, from entries that it has already. So it is never
+ahead of the log, and files of the log can be moved elsewhere. With the data folder's key it is sealed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory_service.runtime.files import write_whole
 from memory_service.sealing import Opener, Seal
 
 SUMMARY = "keys"
-"""The file's name, in the folder of the log."""
+"""The name of the summary in the log's folder."""
 _SUMMARY_SEALED_FOR = "audit log keys"
 _MAGIC = b"MSKNOWN1"
 
@@ -27,14 +27,14 @@ _log = structlog.get_logger(__name__)
 
 
 class KnownKeys(msgspec.Struct):
-    """What was told of keys, by their ids, up to the entry of this sequence. `first`: nothing ever was."""
+    """The recorded values of keys by id, up to the entry `sequence`. `first`: no key was ever recorded."""
 
     sequence: int = 0
     keys: dict[str, dict[str, str]] = {}
     first: bool = True
 
     def take(self, line: Line) -> None:
-        """Take in what an entry tells."""
+        """Apply an entry about keys."""
         for key_id in line.ids:
             if line.event == "key_removed":
                 self.keys.pop(key_id, None)
@@ -43,13 +43,13 @@ class KnownKeys(msgspec.Struct):
             for name in line.before:
                 told.pop(name, None)
             told |= line.after
-            # That it was replaced; what it is was never told.
+            # Only says that the secret was replaced; the log never has secrets.
             told.pop("secret", None)
         self.first = self.first and line.event != "key_present"
 
 
 def read_known_keys(folder: Path, sequence: int, key: DataKey | None) -> KnownKeys:
-    """Return what the log tells up to its last entry, of this sequence, and keep the summary of that.
+    """Return the log's record of keys up to its last entry, `sequence`, and write the summary.
 
     Raises OSError.
     """
@@ -65,7 +65,7 @@ def read_known_keys(folder: Path, sequence: int, key: DataKey | None) -> KnownKe
 
 
 def _lines_of_keys(folder: Path, behind: int, key: DataKey | None) -> Iterator[Line]:
-    """Yield the entries of keys behind a sequence; lines that are none, or do not open, are left out."""
+    """Yield the entries about keys after a sequence, without lines that are invalid or cannot be opened."""
     opener = None if key is None else Opener(key, SEALED_FOR)
     files = files_of(folder)
     for at, (_, path) in enumerate(files):
@@ -92,11 +92,11 @@ def _read_summary(folder: Path, key: DataKey | None) -> KnownKeys | None:
     try:
         if raw.startswith(_MAGIC):
             if key is None:
-                raise ValueError("it is sealed")
+                raise ValueError("the summary is sealed")
             raw = Opener(key, _SUMMARY_SEALED_FOR).open(raw[len(_MAGIC) :], _MAGIC)
         return msgspec.json.decode(raw, type=KnownKeys)
     except (ValueError, RecursionError) as error:
-        # All that it told is in the entries, as long as their files are there.
+        # The entries have the same information, as long as their files exist.
         _log.warning("audit_log_keys_unreadable", problem=str(error))
         return None
 

@@ -19,13 +19,13 @@ from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
 from memory_service.runtime.clock import now_us
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
-"""About where a file ends and the next begins."""
+"""Approximate size of a file, after which the next one begins."""
 QUEUED_ENTRIES_MAX = 10_000
-"""Entries that wait for the disk, above which writes are refused."""
+"""Waiting entries above which writes are rejected."""
 SPARED_ENTRIES_MAX = QUEUED_ENTRIES_MAX // 2
-"""Entries that wait for the disk, above which refusals and reads are counted and not kept."""
+"""Waiting entries above which rejected calls and reads are only counted."""
 REFUSALS_PER_SECOND_MAX = 100
-"""Refused calls that are kept one by one; what is more is counted, or anybody could fill the disk."""
+"""Rejected calls that are recorded; more are only counted, so that no client can fill the disk."""
 _GROUP_ENTRIES_MAX = 512
 _SYNC_AFTER_S = 0.2
 
@@ -34,22 +34,22 @@ _Waiting = tuple[Entry, asyncio.Future[None] | None]
 
 
 class Room(Protocol):
-    """Whoever holds some room back on the disk for when it is full."""
+    """A holder of disk space that is reserved for a full disk."""
 
     @property
     def tight(self) -> bool:
-        """Whether there is so little room that what is held back is all that is left, or soon will be."""
+        """Whether only the reserved space is left, or soon will be."""
 
     async def make_room(self, folder: Path) -> None:
-        """Give up what is held back, if it is of the disk that a folder is on."""
+        """Release the reserved space, if it is on the disk of this folder."""
 
 
 class AuditLog:
-    """Takes entries in their order. For one event loop.
+    """Records entries in order. For one event loop.
 
-    An entry is in the file within a turn of the writing thread, which outlives the process; it is on disk
-    within `_SYNC_AFTER_S`. One that is written ahead is on disk when `write_ahead` returns. With a `key`
-    entries are sealed.
+    An entry is in the file, and so survives the process, within a turn of the writing thread; it is on disk
+    within `_SYNC_AFTER_S`. An entry written ahead is on disk when `write_ahead` returns. With a `key` entries
+    are sealed.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class AuditLog:
         room: Room | None = None,
         server: str = "",
     ) -> None:
-        """`version` and `server` are noted of who opens it."""
+        """`version` and `server` are recorded in the entry "opened"."""
         self._room = room
         self._file = LogFile(folder, file_bytes_max, key)
         self._folder, self._key = folder, key
@@ -73,10 +73,10 @@ class AuditLog:
         self._missed = 0
         self._refusals: tuple[int, int] = (0, 0)
         self.failing = False
-        """Whether the disk refused the last entries. They wait, and are tried again with the next."""
+        """Whether the last entries could not be written. They wait, and are retried with the next."""
 
     def open(self) -> None:
-        """Take the folder, and begin. Raises CannotOpenLog."""
+        """Lock the folder and open the log. Raises CannotOpenLog."""
         for wrong in self._file.open(self._version, self._server):
             _log.error("audit_log_damaged", problem=wrong)
         self._loop = asyncio.get_running_loop()
@@ -85,40 +85,40 @@ class AuditLog:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="audit")
 
     def known_keys(self) -> KnownKeys:
-        """Return what the log tells of API keys. To be asked for before anything is added.
+        """Return the log's record of API keys. Call this before adding entries.
 
         Raises CannotOpenLog.
         """
         try:
             return read_known_keys(self._folder, self._file.head.sequence, self._key)
         except OSError as error:
-            raise CannotOpenLog(f"cannot tell what the audit log knows of keys: {error}") from error
+            raise CannotOpenLog(f"cannot read the API keys recorded in the audit log: {error}") from error
 
     async def is_sound(self) -> bool:
-        """Whether it can be written; False: no more until a restart, and so nothing is changed."""
+        """Return whether the log accepts entries; False: not before a restart, and writes are rejected."""
         sound = await self._loop.run_in_executor(self._thread, self._file.is_sound)
         self.failing = self.failing or not sound
         return sound
 
     @property
     def tight(self) -> bool:
-        """Whether the disk is so full that its room is for entries of what is done, and of no refusals."""
+        """Whether the disk is so full that rejected calls are not recorded."""
         return self._room is not None and self._room.tight
 
     @property
     def full(self) -> bool:
-        """Whether so many entries wait for the disk that no more writes may be let in."""
+        """Whether so many entries wait that no more writes may be admitted."""
         return len(self._waiting) >= QUEUED_ENTRIES_MAX
 
     def append(self, entry: Entry) -> None:
-        """Add what a call did. It is kept even if much waits: how much, `full` bounds."""
+        """Add the outcome of a call, even if many entries wait; `full` bounds their number."""
         self._enqueue(entry, None)
 
     def append_spared(self, entry: Entry) -> None:
-        """Add what did nothing, a refusal or a read, if there is room for it.
+        """Add an entry of a call without effect, a rejected one or a read, if there is room.
 
-        On a disk that is nearly full it is counted, and told with the next entry of another kind: or who is
-        refused again and again would use up the room that deletions need.
+        On a nearly full disk it is only counted, and the count is recorded with the next entry of another
+        kind. Otherwise rejected clients could use up the space that deletions need.
         """
         if self.tight:
             self._missed += 1
@@ -131,12 +131,12 @@ class AuditLog:
             refused and self._refusals[1] > REFUSALS_PER_SECOND_MAX
         ):
             self._missed += 1
-            self._sync_later()  # At the latest then it is told how many there were.
+            self._sync_later()  # Records the count at the latest then.
         else:
             self._enqueue(entry, None)
 
     async def write_ahead(self, entry: Entry) -> None:
-        """Add an entry, and return once it is on disk. Raises StorageFull and Unavailable."""
+        """Add an entry, and return when it is on disk. Raises StorageFull and Unavailable."""
         done: asyncio.Future[None] = self._loop.create_future()
         self._enqueue(entry, done)
         await done
@@ -150,7 +150,7 @@ class AuditLog:
         if not self._running:
             self._running = True
             self._idle.clear()
-            # After the other callbacks of this turn of the loop, which may bring more.
+            # After the other callbacks of this turn of the loop, which may add entries.
             self._loop.call_soon(self._next_group)
 
     def _next_group(self) -> None:
@@ -179,7 +179,7 @@ class AuditLog:
             self._written(group, sync, error)
 
     async def _write_again(self, group: list[_Waiting], sync: bool, room: Room) -> None:
-        """Write what met a full disk with the room that is held back for it."""
+        """Write a group that found the disk full, using the reserved space."""
         error: BaseException | None = None
         try:
             await room.make_room(self._folder)
@@ -206,7 +206,7 @@ class AuditLog:
         if not self.failing:
             _log.error("audit_log_failed", reason=getattr(error, "reason", type(error).__name__))
         self.failing = True
-        # What is not written ahead has happened: it waits. The others have been refused.
+        # Entries that were not written ahead describe finished calls and wait. The other calls were rejected.
         self._waiting.extendleft(reversed([each for each in group if each[1] is None]))
         if any(done is not None for _, done in self._waiting):
             self._next_group()
@@ -228,7 +228,7 @@ class AuditLog:
             self._start()
 
     async def close(self) -> None:
-        """Write what waits, and let go."""
+        """Write the waiting entries and close the log."""
         if self._sync_timer is not None:
             self._sync_timer.cancel()
         try:

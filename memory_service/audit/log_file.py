@@ -1,4 +1,4 @@
-"""Writing the audit log, one thread at a time: chain, rotation, healing, the head."""
+"""Writing the audit log from one thread at a time: hash chain, rotation, repair of the end, head."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class CannotOpenLog(RuntimeError):
-    """The audit log cannot be written where it should be."""
+    """The audit log cannot be written in its folder."""
 
 
 class LogFile:
-    """The end of the chain. What raises has added nothing, and may be tried again unless `broken`."""
+    """The end of the chain. A method that raises has added nothing and can be retried, unless `broken`."""
 
     def __init__(self, folder: Path, file_bytes_max: int, key: DataKey | None = None) -> None:
         self._folder = folder
@@ -51,12 +51,12 @@ class LogFile:
         self._unsynced = False
         self.synced_at_s = time.monotonic()
         self.broken = False
-        """What the disk holds is not known: an fsync failed, half a line stays, or a file is gone."""
+        """The content on disk is unknown: an fsync failed, half a line remains, or a file is gone."""
 
     def open(self, version: str, server: str) -> list[str]:
-        """Take the log and go on with its chain. Returns what is wrong with it; raises CannotOpenLog.
+        """Lock the log, continue its chain, and return the problems found. Raises CannotOpenLog.
 
-        The log tells by which server of which version it was opened.
+        The server and its version are recorded.
         """
         try:
             return self._open(version, server)
@@ -72,14 +72,14 @@ class LogFile:
         make_folder(self._folder)
         files = files_of(self._folder)
         if not files and not (self._folder / HEAD).exists():
-            # Whole from the beginning: one that is empty tells that something is missing.
+            # Written atomically, because an empty head shows that something is missing.
             write_whole(self._folder / HEAD, written_head(FIRST))
         head = read_head(self._folder)
         self._head_file = os.open(self._folder / HEAD, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._head_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise CannotOpenLog(f"another server writes {self._folder}") from error
+            raise CannotOpenLog(f"another server uses {self._folder}") from error
         self._in_place = InPlace(*([files[-1][1]] if files else []), self._folder / HEAD)
         events, wrong = self._go_on(files, head)
         events.append(Entry(event="opened", time_us=now_us(), version=version, server=server))
@@ -87,7 +87,7 @@ class LogFile:
         return wrong
 
     def _go_on(self, files: list[tuple[int, Path]], head: Head | None) -> tuple[list[Entry], list[str]]:
-        """Find the end of the chain. What is missing stays missing: it can be seen in the log for ever."""
+        """Find the end of the chain. Missing entries stay visible in the log forever."""
         last, torn_bytes = last_entry(files, head)
         events: list[Entry] = []
         wrong: list[str] = []
@@ -111,7 +111,7 @@ class LogFile:
         if files:
             self._file = os.open(files[-1][1], os.O_WRONLY | os.O_APPEND)
             self._size_bytes = os.fstat(self._file).st_size
-            # What was cut off, or what a killed server left, must be on the disk before any other file is.
+            # The truncation, and the writes of a killed server, must be on disk before any other file.
             os.fsync(self._file)
             sync(self._folder)
         return events, wrong
@@ -122,7 +122,7 @@ class LogFile:
         return self._head
 
     def write(self, entries: Sequence[Entry], *, sync: bool) -> None:
-        """Add entries; with `sync` they, and all before, are on disk. Raises StorageFull and Unavailable."""
+        """Add entries; with `sync` all entries are then on disk. Raises StorageFull and Unavailable."""
         if self.broken:
             raise Unavailable.storage()
         head, lines = self._head, []
@@ -145,10 +145,10 @@ class LogFile:
             raise Unavailable.storage() from error
 
     def is_sound(self) -> bool:
-        """Whether it can be written; no more once its end or its head is not in its place any more."""
+        """Return whether the log can be written; False for good once a file is out of place."""
         if not self.broken and (lost := self._in_place.lost()):
             self.broken = True
-            _log.error("audit_log_lost", file=lost, effect="nothing is changed until a restart")
+            _log.error("audit_log_lost", file=lost, effect="writes are rejected until a restart")
         return not self.broken
 
     def _append(self, data: bytes) -> None:
@@ -169,7 +169,7 @@ class LogFile:
     def _rotate(self) -> None:
         if self._file >= 0:
             if not self._size_bytes:
-                return  # It is empty, and named for the entry that comes now.
+                return  # It is empty, and named after the next entry.
             self.sync()
         path = self._folder / file_name(self._head.sequence + 1)
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -181,7 +181,7 @@ class LogFile:
         sync(self._folder)
 
     def sync(self) -> None:
-        """Make all entries durable, and after them the head: it never tells of one that is not on disk."""
+        """Make all entries durable, then the head, which never names an entry that is not on disk."""
         if self._unsynced:
             try:
                 os.fsync(self._file)
@@ -197,7 +197,7 @@ class LogFile:
         os.pwrite(self._head_file, written_head(head), 0)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         if self._file >= 0:
             os.close(self._file)
         os.fsync(self._head_file)

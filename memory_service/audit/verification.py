@@ -1,4 +1,4 @@
-"""Reading the audit log: whether its chain is whole, and what it says."""
+"""Verifying and reading the audit log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_service.sealing import Opener
 
 @dataclass(frozen=True)
 class Problem:
-    """Where the log is first found not to be what was written. `line` counts from 1; 0 is the whole file."""
+    """The first difference between the log and what was written. `line` counts from 1; 0: the whole file."""
 
     file: str
     line: int
@@ -26,7 +26,7 @@ class Problem:
 
 @dataclass
 class Verdict:
-    """What a verification found. `last` is the last good entry; note it elsewhere, for the next time."""
+    """The result of a verification. `last` is the last valid entry; store it elsewhere for the next time."""
 
     problem: Problem | None = None
     entry_count: int = 0
@@ -35,7 +35,7 @@ class Verdict:
     last: Head = FIRST
     torn_bytes: int = 0
     healed: list[int] = field(default_factory=list)
-    """Sequences of entries that tell of an unfinished end which a start cut off."""
+    """Sequences of "healed" entries: a start cut off an unfinished end."""
 
 
 class _Broken(Exception):
@@ -47,11 +47,11 @@ class _Broken(Exception):
 def verify(
     folder: Path, first_sequence: int = 1, known: Head | None = None, key: DataKey | None = None
 ) -> Verdict:
-    """Look at each line of a log, up to the first that is wrong.
+    """Check each line of a log, up to the first invalid one.
 
-    `first_sequence` is where the log begins, if files before it were put elsewhere; `known` is an entry that
-    was noted elsewhere and has to be in it, or right before it. With the `key`, sealed lines have to open,
-    and no line behind one may be plain. A server may be writing meanwhile. Raises OSError.
+    `first_sequence` is the first entry, if earlier files were moved elsewhere. `known` is an entry that was
+    stored elsewhere and must be in the log, or directly before it. With the `key`, sealed lines must open,
+    and no unsealed line may follow a sealed one. A server may write meanwhile. Raises OSError.
     """
     verdict = Verdict()
     opener = None if key is None else Opener(key, SEALED_FOR)
@@ -65,10 +65,10 @@ def verify(
 def _verify(
     folder: Path, first_sequence: int, known: Head | None, verdict: Verdict, opener: Opener | None
 ) -> None:
-    # Before the files: they are only ever ahead of it.
+    # Read before the files, which are never behind it.
     head = read_head(folder)
     if head is None:
-        raise _Broken(folder / HEAD, 0, "it is missing or damaged: entries at the end may be missing")
+        raise _Broken(folder / HEAD, 0, "missing or damaged: entries at the end may be missing")
     files = files_of(folder)
     hashes = dict.fromkeys((head.sequence, known.sequence if known else 0), "")
     verdict.last = Head(first_sequence - 1, GENESIS if first_sequence == 1 else "")
@@ -79,20 +79,20 @@ def _verify(
             raise _Broken(path, 0, _missing(verdict.last.sequence + 1, named - 1))
         _verify_file(path, verdict, hashes, opener, head if at == len(files) - 1 else None)
         verdict.file_count += 1
-    for expected, where in ((head, f"as {HEAD} tells"), (known, "as was noted elsewhere")):
+    for expected, where in ((head, f"according to {HEAD}"), (known, "according to the known entry")):
         if expected is None or expected.sequence < first_sequence:
             continue
         last_file = files[-1][1] if files else folder
         if expected.sequence > verdict.last.sequence:
             raise _Broken(last_file, 0, f"{_missing(verdict.last.sequence + 1, expected.sequence)}, {where}")
         if hashes[expected.sequence] != expected.hash:
-            raise _Broken(last_file, 0, f"entry {expected.sequence} is another one, {where}")
+            raise _Broken(last_file, 0, f"entry {expected.sequence} was replaced, {where}")
 
 
 def _verify_file(
     path: Path, verdict: Verdict, hashes: dict[int, str], opener: Opener | None, head: Head | None
 ) -> None:
-    """Look at each line of a file; `head` is given for the last one, whose end may be unfinished."""
+    """Check each line of a file; `head` is given for the last file, whose end may be unfinished."""
     with path.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             if head is not None and _is_torn(raw, verdict.last, head):
@@ -111,7 +111,7 @@ def _verify_file(
 
 
 def _is_torn(raw: bytes, last: Head, head: Head) -> bool:
-    """Whether the unfinished end of the log begins here, as a start would cut it off."""
+    """Return whether the unfinished end of the log begins here, which a start would cut off."""
     if not raw.endswith(b"\n"):
         return True
     if last.sequence < head.sequence:
@@ -125,25 +125,25 @@ def _is_torn(raw: bytes, last: Head, head: Head) -> bool:
 
 def _verified(path: Path, number: int, raw: bytes, last: Head) -> Line:
     if not raw.endswith(b"\n"):
-        raise _Broken(path, number, "it is not finished")
+        raise _Broken(path, number, "incomplete line")
     try:
         line = read_line(raw[:-1])
     except BadLine as error:
         raise _Broken(path, number, str(error)) from None
     if line.sequence > last.sequence + 1:
-        raise _Broken(path, number, f"before it, {_missing(last.sequence + 1, line.sequence - 1)}")
+        raise _Broken(path, number, f"before this line, {_missing(last.sequence + 1, line.sequence - 1)}")
     if line.sequence <= last.sequence:
-        raise _Broken(path, number, f"entry {line.sequence} comes again, or out of order")
+        raise _Broken(path, number, f"entry {line.sequence} is repeated or out of order")
     if last.hash and line.previous != last.hash:
-        raise _Broken(path, number, "the entry before it is not the one that it was written after")
+        raise _Broken(path, number, "the previous entry is not the one that this was written after")
     if line.event == "head_missing":
-        raise _Broken(path, number, "the log was opened without its head: entries before may be missing")
+        raise _Broken(path, number, "the log was opened without its head: entries before this may be missing")
     return line
 
 
 def _verify_seal(path: Path, number: int, line: Line, opener: Opener, *, is_expected: bool) -> None:
     if is_expected and not line.sealed:
-        raise _Broken(path, number, "it is not sealed, and those before it are")
+        raise _Broken(path, number, "not sealed, unlike those before it")
     try:
         opened(line, opener)
     except BadLine as error:
@@ -155,9 +155,9 @@ def _missing(first: int, last: int) -> str:
 
 
 def entries(folder: Path, key: DataKey | None = None) -> Iterator[Line]:
-    """Return the entries in order, leaving out lines that are none, or that do not open with the key.
+    """Yield the entries in order, skipping lines that are invalid or cannot be opened with the key.
 
-    Without the key, sealed ones stay sealed. Raises OSError.
+    Without the key, sealed entries stay sealed. Raises OSError.
     """
     opener = None if key is None else Opener(key, SEALED_FOR)
     for _, path in files_of(folder):

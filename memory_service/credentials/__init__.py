@@ -1,1 +1,1 @@
-"""Who may call: what a credential grants, API keys, and the file of keys. Nothing here knows gRPC."""
+"""Permissions of credentials, API keys, and their storage. Independent of gRPC."""

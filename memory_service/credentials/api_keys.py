@@ -1,7 +1,8 @@
-"""API keys: their tokens, what is kept of them, and how a token is verified.
+"""API keys: tokens, stored form and verification.
 
-A token is `mem_<id>_<secret>`. The secret has 256 random bits, so no slow hash is needed; it is kept as
-HMAC-SHA256 under a pepper, which is in another file: who can write the one file alone can make no key.
+A token is `mem_<id>_<secret>`. The secret has 256 random bits, so no slow hash is needed. It is stored as
+HMAC-SHA256 with a pepper from another file, so write access to the key file alone is not enough to create a
+key.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _NO_DIGEST = "0" * 64
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is kept of a key. It has either a secret, of which `digest` is kept, or a `certificate`'s subject.
+    """The stored form of a key, which has either the `digest` of a secret or the subject of a `certificate`.
 
-    `certificate` is a SPIFFE URI, or "CN=" and the common name. Times have a zone.
+    `certificate` is a SPIFFE URI, or "CN=" and the common name. Times have a time zone.
     """
 
     id: str
@@ -50,11 +51,11 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return self.revoked is None and (self.expires is None or now < self.expires)
 
     def caller(self) -> Caller:
-        """Return whom the key names. Raises BadGrant."""
+        """Return the caller that the key identifies. Raises BadGrant."""
         return grant(self.principal, self.id, self.namespaces, self.roles, self.trust)
 
     def verify(self) -> None:
-        """Raise BadGrant where the key cannot be."""
+        """Raise BadGrant if the key is invalid."""
         self.caller()
         if not _ID.fullmatch(self.id):
             raise BadGrant("the id of a key must be 16 hexadecimal digits")
@@ -65,7 +66,7 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         if self.certificate and not _CERTIFICATE.fullmatch(self.certificate):
             raise BadGrant('a certificate must be a SPIFFE URI, or "CN=" and a common name')
         if any(time is not None and time.tzinfo is None for time in self._times()):
-            raise BadGrant("times must have a zone")
+            raise BadGrant("times must have a time zone")
 
     def _times(self) -> Sequence[datetime | None]:
         return self.created, self.expires, self.revoked
@@ -82,17 +83,17 @@ def new_secret() -> str:
 
 
 def token_of(key_id: str, secret: str) -> str:
-    """Return what a caller presents."""
+    """Return the token that a caller sends."""
     return f"mem_{key_id}_{secret}"
 
 
 def digest_of(pepper: bytes, secret: str) -> str:
-    """Return what is kept of a secret."""
+    """Return the stored digest of a secret."""
     return hmac.new(pepper, secret.encode(), hashlib.sha256).hexdigest()
 
 
 class KeyRing:
-    """The keys of a server. Verifying takes as long for an id that is unknown as for one that is known."""
+    """The keys of a server. Verification takes equally long for known and unknown ids."""
 
     def __init__(self, pepper: bytes, keys: Sequence[ApiKey]) -> None:
         self._pepper = pepper
@@ -104,11 +105,11 @@ class KeyRing:
 
     @property
     def keys(self) -> Collection[ApiKey]:
-        """All keys, revoked and expired ones too."""
+        """All keys, including revoked and expired ones."""
         return self._by_id.values()
 
     def verify(self, token: str, now: datetime | None = None) -> ApiKey | None:
-        """Return the key of a token; None where it is malformed, unknown, wrong, revoked or expired."""
+        """Return the key of a token; None if it is malformed, unknown, wrong, revoked or expired."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
             return None
@@ -118,7 +119,7 @@ class KeyRing:
         return key if same and key is not None and key.digest and key.is_good(now or _now()) else None
 
     def of_certificate(self, subject: str) -> ApiKey | None:
-        """Return the key that names a certificate's subject; None where none does, or more than one."""
+        """Return the key with a certificate's subject; None if there is none, or more than one."""
         named = self._by_certificate.get(subject, ())
         found = [key for key in named if key.is_good(_now())]
         return found[0] if len(found) == 1 else None

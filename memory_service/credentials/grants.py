@@ -1,4 +1,4 @@
-"""What a credential grants, checked: the same for a key, a token and a certificate."""
+"""Checks of the permissions that a key, token or certificate grants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PATTERN = re.compile(r"[A-Za-z0-9._\-:/@]{0,128}\*|[A-Za-z0-9._\-:/@]{1,128}")
 
 
 class BadGrant(ValueError):
-    """A grant that cannot be; names what is wrong with it, never a secret."""
+    """An invalid grant. The message describes the problem and contains no secret."""
 
 
 def grant(name: object, credential_id: str, namespaces: object, roles: object, trust: object = 1.0) -> Caller:
-    """Return the caller that a credential makes. Raises BadGrant for anything missing or malformed.
+    """Return the caller that a credential identifies. Raises BadGrant for missing or malformed values.
 
-    The values may come from JSON: their types are checked, too. `namespaces` are 1 to 100 names, or prefixes
-    that end with "*"; `roles` are names of `Role`, at least one; `trust` is 0 to 1.
+    The values may come from JSON, so their types are checked as well. `namespaces` are 1 to 100 names, or
+    prefixes that end with "*"; `roles` are names of `Role`, at least one; `trust` is 0 to 1.
     """
     if not isinstance(name, str) or not 1 <= len(name) <= NAME_CHARS_MAX or not name.isprintable():
         raise BadGrant(f"the name must be 1 to {NAME_CHARS_MAX} printable characters")
@@ -29,7 +29,7 @@ def grant(name: object, credential_id: str, namespaces: object, roles: object, t
 
 def _texts(value: object, what: str) -> Sequence[str]:
     if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
-        raise BadGrant(f"{what} must be a list of texts, at least one")
+        raise BadGrant(f"{what} must be a non-empty list of texts")
     return value
 
 
@@ -38,7 +38,7 @@ def _namespaces(value: object) -> tuple[str, ...]:
     if len(patterns) > NAMESPACES_MAX:
         raise BadGrant(f"there must be at most {NAMESPACES_MAX} namespaces")
     if not all(_PATTERN.fullmatch(pattern) for pattern in patterns):
-        raise BadGrant('a namespace must be a name, or the beginning of one with "*" at its end')
+        raise BadGrant('a namespace must be a name, or a prefix that ends with "*"')
     return tuple(patterns)
 
 

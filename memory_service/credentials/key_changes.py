@@ -1,4 +1,4 @@
-"""Making, revoking and rotating keys: each changes what is kept once, or not at all."""
+"""Creating, revoking and rotating keys. Each is one atomic change of the key store."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from memory_service.credentials.key_store import KeyStore
 
 
 class NoSuchKey(ValueError):
-    """No key has this id, or it is not in the state that is needed."""
+    """No key has this id, or the key is not in the required state."""
 
 
 @dataclass(frozen=True)
 class NewKey:
-    """What is asked for. `lifetime` None: it does not expire. `certificate`: see `ApiKey`."""
+    """A key to create. `lifetime` None: it does not expire. `certificate`: see `ApiKey`."""
 
     principal: str
     namespaces: tuple[str, ...]
@@ -31,7 +31,7 @@ class NewKey:
 
 
 def create(store: KeyStore, wanted: NewKey) -> tuple[ApiKey, str]:
-    """Make a key; return what is kept of it, and its token, which is kept nowhere ("" for a certificate).
+    """Create a key; return it and its token, which is not stored ("" for a certificate).
 
     Raises BadGrant and BadKeys.
     """
@@ -40,7 +40,7 @@ def create(store: KeyStore, wanted: NewKey) -> tuple[ApiKey, str]:
     def change(keys: list[ApiKey], pepper: bytes) -> list[ApiKey]:
         now = _now()
         if wanted.certificate and any(k.certificate == wanted.certificate and k.is_good(now) for k in keys):
-            raise BadGrant("another key names this certificate: revoke that one first")
+            raise BadGrant("another key has this certificate: revoke that key first")
         made.append(_make(wanted, now, pepper))
         return [*keys, made[0][0]]
 
@@ -49,24 +49,24 @@ def create(store: KeyStore, wanted: NewKey) -> tuple[ApiKey, str]:
 
 
 def revoke(store: KeyStore, key_id: str) -> ApiKey:
-    """End a key for good; one that was revoked before stays as it is. Raises NoSuchKey and BadKeys."""
+    """Revoke a key permanently; a revoked key is not changed. Raises NoSuchKey and BadKeys."""
     return _alter(store, key_id, lambda key, now, _: [_ended(key, now)])
 
 
 def rotate(
     store: KeyStore, key_id: str, overlap: timedelta, lifetime: timedelta | None = None
 ) -> tuple[ApiKey, str]:
-    """Make a key for the same principal with the same rights; the old one stays good for `overlap`.
+    """Create a key for the same principal with the same permissions; the old one stays valid for `overlap`.
 
-    The new one has an id of its own, so that what was written with each can be told apart. `lifetime` None:
-    as long as the old one was made for. Raises NoSuchKey where the old one is not good any more or is a
-    certificate's, and BadKeys.
+    The new key has its own id, which distinguishes its writes from those of the old one. `lifetime` None: the
+    lifetime of the old key. Raises NoSuchKey if the old key is no longer valid or has a certificate, and
+    BadKeys.
     """
     made: list[tuple[ApiKey, str]] = []
 
     def alter(key: ApiKey, now: datetime, pepper: bytes) -> list[ApiKey]:
         if not key.is_good(now) or key.certificate:
-            raise NoSuchKey(f"key {key.id} is revoked, expired or a certificate's: make a new one")
+            raise NoSuchKey(f"key {key.id} is revoked, expired or for a certificate: create a new one")
         lives = lifetime if lifetime is not None or key.expires is None else key.expires - key.created
         wanted = NewKey(key.principal, key.namespaces, key.roles, key.trust, lives)
         made.append(_make(wanted, now, pepper))
@@ -87,7 +87,7 @@ def _make(wanted: NewKey, now: datetime, pepper: bytes) -> tuple[ApiKey, str]:
     try:
         expires = None if wanted.lifetime is None else now + wanted.lifetime
     except OverflowError:
-        raise BadGrant("the key would live too long") from None
+        raise BadGrant("the lifetime of the key is too long") from None
     key = ApiKey(
         id=key_id,
         created=now,
@@ -103,7 +103,7 @@ def _ended(key: ApiKey, now: datetime) -> ApiKey:
 
 
 def _alter(store: KeyStore, key_id: str, alter: Callable[[ApiKey, datetime, bytes], list[ApiKey]]) -> ApiKey:
-    """Put what `alter` makes of a key, the key itself first, into its place."""
+    """Replace a key by the results of `alter`, of which the first is the altered key."""
     found: list[ApiKey] = []
 
     def change(keys: list[ApiKey], pepper: bytes) -> list[ApiKey]:

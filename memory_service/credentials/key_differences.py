@@ -1,7 +1,4 @@
-"""What became of keys from one reading of their file to the next, or since a record of what was told of them.
-
-Nothing of a secret is in it.
-"""
+"""Differences of keys between two readings, or from the audit log's record. They contain no secrets."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ import msgspec
 from memory_service.credentials.api_keys import ApiKey
 
 TOLD = ("principal", "namespaces", "roles", "trust", "certificate", "created", "expires", "revoked")
-"""What may be told of a key: all but its id, which is told beside it, and the digest of its secret."""
+"""The recorded fields of a key: all except its id, which is recorded separately, and the secret's digest."""
 
 
 class KeyDifference(msgspec.Struct, frozen=True):
-    """What became of one key: `kind` is "added", "changed", "revoked", "removed" or "present".
+    """The difference of one key. `kind` is "added", "changed", "revoked", "removed" or "present".
 
-    `before` and `after` have the values that differ, as texts; one that is not set is in neither.
+    `before` and `after` have the differing values as texts, without unset ones.
     """
 
     kind: str
@@ -31,7 +28,7 @@ class KeyDifference(msgspec.Struct, frozen=True):
 
 
 def differences(before: Iterable[ApiKey], after: Iterable[ApiKey]) -> Iterator[KeyDifference]:
-    """Yield what differs, a key at a time: in the order of the keys after, then those that are gone."""
+    """Yield the differences, one per key: first the keys of `after` in their order, then removed ones."""
     known, present = ({key.id: key for key in keys} for keys in (before, after))
     for key in present.values():
         old = known.get(key.id)
@@ -47,10 +44,10 @@ def differences(before: Iterable[ApiKey], after: Iterable[ApiKey]) -> Iterator[K
 def differences_from_told(
     told: Mapping[str, dict[str, str]], present: Iterable[ApiKey], *, first: bool
 ) -> Iterator[KeyDifference]:
-    """Yield what differs from what was told of keys, by their ids, last.
+    """Yield the differences from the last recorded values of keys, which are given by id.
 
-    `first`: nothing ever was, so that what is unknown is "present", not "added". Secrets are never told: that
-    one was replaced, and nothing else of its key changed, is not found.
+    `first`: no key was ever recorded, so unrecorded keys are "present" rather than "added". Secrets are not
+    recorded: if only the secret of a key was replaced, there is no difference.
     """
     gone = dict(told)
     for key in present:

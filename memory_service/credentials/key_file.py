@@ -1,7 +1,7 @@
-"""The file of API keys, and its pepper beside it: read whole, replaced whole, changed under a lock.
+"""The file of API keys and the file of its pepper. Both are replaced atomically, under a lock.
 
-With the key of the data directory both are sealed: they tell names of callers and namespaces. What is not
-sealed is read all the same, and sealed when it is changed, so that keys from elsewhere can be brought along.
+With the data folder's key both are sealed, because they contain names of callers and namespaces. Unsealed
+files are still read, and sealed at the next change, so that keys from elsewhere can be imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_service.runtime.secret_files import OpenToOthers, read_secret
 from memory_service.sealing import Opener, Seal
 
 FILE_NAME = "api-keys.json"
-"""Of the file in a data directory."""
+"""Name of the file in a data folder."""
 
 _FILE_BYTES_MAX = 64 << 20
 _MAGIC = b"MSKEYS01"
@@ -29,7 +29,7 @@ _SEALED_FOR = "api keys"
 
 
 class KeyFile:
-    """The keys at a path; the pepper is at the path with ".pepper" added. `key` seals both."""
+    """Keys in the file `path`; the pepper is in the file with ".pepper" appended. `key` seals both."""
 
     def __init__(self, path: Path, key: DataKey | None = None) -> None:
         self.path = path
@@ -38,11 +38,11 @@ class KeyFile:
 
     @property
     def place(self) -> str:
-        """Where the keys are, for people."""
+        """The location of the keys, for messages."""
         return str(self.path)
 
     def stamp(self) -> tuple[Stamp, Stamp]:
-        """Return what differs once either file was changed. Of a file that is not there: None."""
+        """Return a value that differs after every change of either file; None in place of a missing file."""
         return stamp_of(self.path), stamp_of(self.pepper_path)
 
     def read(self) -> KeyRing:
@@ -50,29 +50,29 @@ class KeyFile:
         return KeyRing(self.pepper(), self.entries())
 
     def entries(self) -> list[ApiKey]:
-        """Return all keys, revoked ones too, in the order in which they were made. Raises BadKeys."""
+        """Return all keys, including revoked ones, in order of creation. Raises BadKeys."""
         return decode_keys(self._read(self.path, _FILE_BYTES_MAX), str(self.path))
 
     def change(self, change: Change) -> None:
-        """Replace the keys by what `change` makes of them and of the pepper.
+        """Replace the keys by the result of `change`, which gets the keys and the pepper.
 
-        Raises BadKeys, and what `change` raises: then nothing is changed. Waits for others who do.
-        Files that do not exist are made, for their owner only.
+        Waits for concurrent changes. Creates missing files, private to their owner. Raises BadKeys and what
+        `change` raises, and then changes nothing.
         """
         make_folder(self.path.parent)
         with self._lock():
             pepper = self._pepper_made()
             raw = encode_keys(change(self.entries() if self.path.exists() else [], pepper))
-            # One from before there was a key.
+            # A pepper from before the data folder had a key.
             if self._is_plain(self.pepper_path):
                 self._write(self.pepper_path, pepper)
             self._write(self.path, raw)
 
     def close(self) -> None:
-        """Let go of nothing: no file stays open."""
+        """Do nothing: no file stays open."""
 
     def copy_to(self, other: KeyFile) -> None:
-        """Write the same keys, and their pepper, to a file that is not there. Raises BadKeys, OSError."""
+        """Write the keys and the pepper to a new file. Raises BadKeys and OSError."""
         with self._lock():
             other._write(other.pepper_path, self.pepper())
             other._write(other.path, encode_keys(self.entries()))
@@ -97,11 +97,11 @@ class KeyFile:
         try:
             return Opener(self._key, _SEALED_FOR).open(raw[len(_MAGIC) :], _MAGIC)
         except ValueError:
-            raise BadKeys(f"{path} was changed, or is encrypted with another key") from None
+            raise BadKeys(f"{path} was modified, or is encrypted with another key") from None
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        # A file of its own: the one with the keys is another one after each change.
+        # A separate file, because each change replaces the file of the keys.
         path = self.path.with_name(self.path.name + ".lock")
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -111,7 +111,7 @@ class KeyFile:
             os.close(lock)
 
     def pepper(self) -> bytes:
-        """Return the secret that the keys are verified with. Raises BadKeys."""
+        """Return the pepper, with which keys are verified. Raises BadKeys."""
         pepper = self._read(self.pepper_path, 1024)
         if len(pepper) < PEPPER_BYTES:
             raise BadKeys(f"{self.pepper_path} is shorter than {PEPPER_BYTES} bytes")
@@ -120,8 +120,8 @@ class KeyFile:
     def _pepper_made(self) -> bytes:
         if not self.pepper_path.exists():
             if self.path.exists():
-                # A new pepper would make every key void without a word.
-                raise BadKeys(f"{self.pepper_path} is missing: no key of {self.path} is good without it")
+                # A new pepper would silently invalidate every key.
+                raise BadKeys(f"{self.pepper_path} is missing: without it no key of {self.path} is valid")
             self._write(self.pepper_path, secrets.token_bytes(PEPPER_BYTES))
         return self.pepper()
 

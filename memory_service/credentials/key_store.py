@@ -1,4 +1,4 @@
-"""Where API keys are kept: what each such place does, and the keys as one JSON document."""
+"""The contract of a store of API keys, and their encoding as one JSON document."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from memory_service.credentials.grants import BadGrant
 _FORMAT = 1
 
 Change = Callable[[list[ApiKey], bytes], list[ApiKey]]
-"""Makes other keys of those that there are and of the pepper."""
+"""Returns the new keys, given the current ones and the pepper."""
 
 
 class BadKeys(ValueError):
-    """The keys cannot be read; tells why, without what is in them."""
+    """The keys cannot be read. The message says why and quotes nothing from them."""
 
 
 class KeyStore(Protocol):
-    """A file, or a database that servers share. For threads."""
+    """A file, or a database that servers share. Thread-safe."""
 
     @property
     def place(self) -> str:
-        """Where the keys are, for people."""
+        """The location of the keys, for messages."""
 
     def stamp(self) -> Hashable:
-        """Return what differs once anything was changed. Raises Unavailable while nobody can be asked."""
+        """Return a value that differs after every change. Raises Unavailable while the database is down."""
 
     def read(self) -> KeyRing:
         """Return the keys. Raises BadKeys and Unavailable."""
 
     def entries(self) -> Sequence[ApiKey]:
-        """Return all keys, revoked ones too, in the order in which they were made. Raises as `read`."""
+        """Return all keys, including revoked ones, in order of creation. Raises as `read`."""
 
     def change(self, change: Change) -> None:
-        """Replace the keys by what `change` makes of them, the first time of none and of a new pepper.
+        """Replace the keys by the result of `change`. The first change gets no keys and a new pepper.
 
-        Raises BadKeys, Unavailable, and what `change` raises: then nothing is changed. Waits for others who
-        change them.
+        Waits for concurrent changes. Raises BadKeys, Unavailable and what `change` raises, and then changes
+        nothing.
         """
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,14 +53,14 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def encode_keys(keys: list[ApiKey]) -> bytes:
-    """Return keys as a document. Raises BadGrant where one cannot be."""
+    """Return keys as a document. Raises BadGrant if a key is invalid."""
     for key in keys:
         key.verify()
     return msgspec.json.format(msgspec.json.encode(_Document(_FORMAT, keys)), indent=2) + b"\n"
 
 
 def decode_keys(raw: bytes, place: str) -> list[ApiKey]:
-    """Return the keys of a document. Raises BadKeys, which names its place."""
+    """Return the keys of a document. Raises BadKeys; the message names `place`."""
     try:
         document = msgspec.json.decode(raw, type=_Document)
         for key in document.keys:
@@ -70,7 +70,7 @@ def decode_keys(raw: bytes, place: str) -> list[ApiKey]:
     except (BadGrant, UnicodeDecodeError, RecursionError) as error:
         raise BadKeys(f"{place} is damaged: {error}") from None
     if document.format != _FORMAT:
-        raise BadKeys(f"{place} is of format {document.format}, not {_FORMAT}")
+        raise BadKeys(f"{place} has format {document.format}, not {_FORMAT}")
     if len({key.id for key in document.keys}) != len(document.keys):
-        raise BadKeys(f"{place} is damaged: an id comes twice")
+        raise BadKeys(f"{place} is damaged: duplicate id")
     return document.keys

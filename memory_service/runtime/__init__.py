@@ -1,1 +1,1 @@
-"""The ground floor: what all parts of a server stand on while they run, and that knows none of them."""
+"""Runtime services that every part of the server uses, and that depend on none of them."""

@@ -1,4 +1,4 @@
-"""A circuit breaker: what fails again and again is left alone for a while."""
+"""A circuit breaker, which pauses calls to a service that fails repeatedly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Breaker:
-    """Lets nobody ask for a while after too many failures in a row; then one, to see how it is."""
+    """Admits no calls for a while after too many failures in a row; then one, as a trial."""
 
     def __init__(self, failures_max: int, pause_s: float, clock: Callable[[], float]) -> None:
         self._failures_max = failures_max
@@ -17,25 +17,25 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody is to ask now."""
+        """Whether calls are paused now."""
         return self._failures >= self._failures_max and self._clock() < self._paused_until
 
     def admit(self) -> bool:
-        """Whether to ask now. Who is admitted tells how it went."""
+        """Return whether a call may be made now. An admitted caller must report the outcome."""
         if self._failures < self._failures_max:
             return True
         if self.is_open:
             return False
-        # Others wait while this one tries, but not for ever: it may never tell.
+        # Others wait for the outcome of this trial, but not forever: it may never be reported.
         self._paused_until = self._clock() + self._pause_s
         return True
 
     def succeeded(self) -> None:
-        """Note an answer."""
+        """Report a success."""
         self._failures = 0
 
     def failed(self) -> None:
-        """Note a failure."""
+        """Report a failure."""
         self._failures += 1
         if self._failures >= self._failures_max:
             self._paused_until = self._clock() + self._pause_s

@@ -1,13 +1,12 @@
-"""The memory that callers make the server hold: requests, what is made of them, answers until they are sent.
+"""One budget for the memory of all calls: requests, data derived from them, and unsent responses.
 
-One budget for all of it. A caller may hold as much as is left over: one that takes all it can get holds half
-of the budget, two hold a third each, and the next caller always finds as much as each of them has. So nothing
-has to be set per caller, and one that is alone is not held to a small share. With small things it may go on
-to three quarters: its ordinary calls are answered beside its large ones. These are the dynamic thresholds of
-Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with an alpha
-of 1 and of 3.
+A caller may hold as much as remains free: one greedy caller holds half of the budget, two hold a third each,
+and the next caller always finds as much as each of them has. So there is no setting per caller, and a lone
+caller is not confined to a small share. With small calls it may hold up to three quarters, so that its
+ordinary calls are answered beside its large ones. These are the dynamic thresholds of Choudhury and Hahne,
+"Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with an alpha of 1 and of 3.
 
-It belongs to the event loop, and is not for several threads.
+Not thread-safe: it belongs to the event loop.
 """
 
 from __future__ import annotations
@@ -17,9 +16,12 @@ from memory_service.limits import KIB
 
 LIMIT_NAME = "held_bytes_max"
 _SMALL_BYTES = 256 * KIB
-"""An ordinary request or answer. Doubled, a caller can add twice as large ones to its used up share."""
+"""Size of an ordinary request or response.
+
+Doubled: a caller that has used its share may add requests twice as large.
+"""
 _SMALL_SHARE = 3
-"""Of what is left over, for small ones. Doubled, a caller with many of them holds six sevenths of it all."""
+"""Multiple of the free bytes that small calls may hold. Doubled: one caller may hold six sevenths."""
 
 
 class ByteBudget:
@@ -28,11 +30,11 @@ class ByteBudget:
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.used = 0
-        # Only of callers that hold something.
+        # Has only callers that hold something.
         self._held_by: dict[str, int] = {}
 
     def open(self, caller: str) -> Held:
-        """Return what a call of a caller holds: nothing yet."""
+        """Return the account of a new call of a caller, which holds nothing yet."""
         return Held(self, caller)
 
     def held_by(self, caller: str) -> int:
@@ -40,12 +42,12 @@ class ByteBudget:
         return self._held_by.get(caller, 0)
 
     def has_room(self, caller: str, size: int) -> bool:
-        """Return whether a caller may hold more."""
+        """Return whether a caller may hold `size` bytes more."""
         share = _SMALL_SHARE if size <= _SMALL_BYTES else 1
         return self._held_by.get(caller, 0) + size <= share * (self.bytes_max - self.used - size)
 
     def add(self, caller: str, size: int) -> None:
-        """Count what a caller holds from now on; less, where it is negative."""
+        """Add to the bytes that a caller holds; a negative size reduces them."""
         self.used += size
         if held := self._held_by.get(caller, 0) + size:
             self._held_by[caller] = held
@@ -62,19 +64,19 @@ class Held:
         self._budget, self.caller, self.size = budget, caller, 0
 
     def try_take(self, size: int) -> bool:
-        """Hold more; return False, and hold no more than before, where there is no room."""
+        """Hold more, or return False and change nothing if there is no room."""
         if not self._budget.has_room(self.caller, size):
             return False
         self.take_anyway(size)
         return True
 
     def take(self, size: int) -> None:
-        """Hold more. Raises Overloaded, and holds no more than before, where there is no room."""
+        """Hold more. Raises Overloaded, and changes nothing, if there is no room."""
         if not self.try_take(size):
             raise self.overloaded()
 
     def take_anyway(self, size: int) -> None:
-        """Hold more, whatever others hold: for what cannot be refused any more."""
+        """Hold more, even without room: for data that can no longer be rejected."""
         self.size += size
         self._budget.add(self.caller, size)
 
@@ -83,9 +85,9 @@ class Held:
         self.take_anyway(-size)
 
     def close(self) -> None:
-        """Hold nothing any more: the call has ended. Once more changes nothing."""
+        """Release everything when the call ends. Idempotent."""
         self.give(self.size)
 
     def overloaded(self) -> Overloaded:
-        """Return the error of a call for which there is no room."""
+        """Return the error for a call without room."""
         return Overloaded(LIMIT_NAME, self._budget.bytes_max)

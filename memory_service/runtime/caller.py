@@ -1,7 +1,8 @@
-"""Who makes the present call, and what they may do.
+"""The caller of the current call, and its permissions.
 
-It belongs to the call and not to what is asked, so it goes with the call's context and not through the
-arguments of everything in between. It comes from the credential alone: nothing in a request changes it.
+The caller is a context variable, because it belongs to the call rather than to the request, and would
+otherwise be an argument of everything in between. It comes from the credential alone: nothing in a request
+changes it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 EVERYWHERE = "*"
-"""The pattern of every namespace."""
+"""The pattern that matches every namespace."""
 
 
 class Role(enum.Enum):
-    """What a credential may be good for."""
+    """A permission of a credential."""
 
     READ = "read"
     WRITE = "write"
@@ -26,10 +27,10 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whom a credential names.
+    """The identity and permissions that a credential grants.
 
-    `namespaces` are names, or prefixes of names that end with "*"; "*" alone is every namespace. `trust`, 0
-    to 1, is the most that what they write is trusted.
+    `namespaces` are names, or prefixes that end with "*"; "*" alone matches every namespace. `trust`, 0 to 1,
+    is the maximum trust of the caller's writes.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Caller:
     trust: float = 1.0
 
     def may_use(self, namespace: str) -> bool:
-        """Whether the credential is good for a namespace."""
+        """Return whether the credential covers a namespace."""
         return any(
             namespace.startswith(pattern[:-1]) if pattern.endswith("*") else namespace == pattern
             for pattern in self.namespaces
@@ -47,37 +48,37 @@ class Caller:
 
     @property
     def administers_server(self) -> bool:
-        """Whether the credential is good for what concerns the server as a whole."""
+        """Whether the credential permits operations on the whole server."""
         return Role.ADMIN in self.roles and EVERYWHERE in self.namespaces
 
 
 Holder = str | bytes
-"""Who holds places: a caller, or where callers have no names a namespace."""
+"""The holder of places in a queue: a caller, or a namespace if callers are anonymous."""
 
 
 class Owner(NamedTuple):
-    """Whose a call is: of which caller, "" where callers have no names, and of which of its namespaces."""
+    """The owner of a call: its caller ("" if callers are anonymous) and its namespace."""
 
     caller: str
     namespace: bytes
 
     @property
     def holder(self) -> Holder:
-        """Who holds the place that the call takes: a caller takes none for each of its namespaces."""
+        """The holder of the call's place. Places are counted per caller, not per namespace of a caller."""
         return self.caller or self.namespace
 
 
 ANYBODY = Caller("", "", ("*",), frozenset(Role))
-"""Whoever calls a server that asks for no credentials, and the server itself."""
+"""Any caller of a server without authentication, and the server itself."""
 
 _CALLER: ContextVar[Caller] = ContextVar("caller", default=ANYBODY)
 
 
 def set_caller(caller: Caller) -> None:
-    """Note who makes this call."""
+    """Set the caller of the current call."""
     _CALLER.set(caller)
 
 
 def present_caller() -> Caller:
-    """Return who makes this call."""
+    """Return the caller of the current call."""
     return _CALLER.get()

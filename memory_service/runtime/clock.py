@@ -1,10 +1,10 @@
-"""The server's clock, for times that people read and for expiry. Nothing is ordered by it.
+"""The server's clock, for timestamps and expiry. Nothing is ordered by it.
 
-It shows the time of the machine. But where that is set anew while the server runs, by mistake or to put it
-right, the clock goes on evenly: it never goes back, and closes the gap so slowly that what was to live for an
-hour ends at most six minutes early. A server that starts believes the machine.
+It follows the machine's clock. If that is set while the server runs, by mistake or as a correction, this
+clock continues steadily: it never goes back, and closes the gap so slowly that an entry with a time to live
+of an hour expires at most six minutes early. At startup the server trusts the machine's clock.
 
-Credentials have a stricter one, `latest_s`: what has expired by the machine has expired.
+Credentials use the stricter `latest_s`: once expired by the machine's clock, they stay expired.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from threading import Lock
 import structlog
 
 _STEP_NS_MAX = 1_000_000_000
-"""A gap up to this is no jump: the clock follows at once, or waits for the machine's."""
+"""A gap up to this is not a jump: the clock follows at once, or waits for the machine's clock."""
 _CLOSED_SHARE = 10
-"""Of the time that passes, one part in so many is used to close a gap."""
+"""A gap is closed by one part in this many of the time that passes."""
 _log = structlog.get_logger(__name__)
 
 
 def _steady_ns() -> int:
-    # Unlike CLOCK_MONOTONIC it counts while the machine sleeps: nothing outlives its time by that.
+    # Unlike CLOCK_MONOTONIC it also runs while the machine sleeps, so that sleep delays no expiry.
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 class Clock:
-    """Nanoseconds since the Unix epoch that never go back and never leap. For any thread."""
+    """Nanoseconds since the Unix epoch, which never go back and never jump. Thread-safe."""
 
     def __init__(
         self, wall_ns: Callable[[], int] = time.time_ns, steady_ns: Callable[[], int] = _steady_ns
@@ -43,7 +43,7 @@ class Clock:
         self._lock = Lock()
 
     def now_ns(self) -> int:
-        """Return the present time."""
+        """Return the current time."""
         with self._lock:
             at_ns = self._steady_ns()
             passed_ns, self._at_ns = at_ns - self._at_ns, at_ns
@@ -62,7 +62,7 @@ class Clock:
             return self._now_ns
 
     def latest_ns(self) -> int:
-        """Return the latest time that this clock or the machine's has shown to those who looked."""
+        """Return the latest time that this clock, or the machine's when it was read, has shown."""
         return max(self.now_ns(), self._shown_ns)
 
 
@@ -70,13 +70,13 @@ _CLOCK = Clock()
 
 
 def now_us() -> int:
-    """Return the present time in microseconds since the Unix epoch."""
+    """Return the current time in microseconds since the Unix epoch."""
     return _CLOCK.now_ns() // 1000
 
 
 def latest_s() -> float:
     """Return the time by which credentials expire, in seconds since the Unix epoch.
 
-    It leaps ahead with the machine's, and does not go back with it: what has expired does not come back.
+    It jumps ahead with the machine's clock but does not go back with it, so expired credentials stay expired.
     """
     return _CLOCK.latest_ns() / 1e9

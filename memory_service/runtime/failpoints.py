@@ -1,9 +1,9 @@
-"""Points at which a test can end the process, as a crash there would.
+"""Points at which a test can kill the process, to simulate a crash.
 
 `reach("commit.before_commit")` does nothing, at the cost of one `if`, unless the environment variable
-MEMORY_SERVICE_FAILPOINTS armed the point when the server started: "commit.before_commit=kill" ends the
-process by SIGKILL there, "commit.before_commit=kill:3" when it is reached for the third time. "name=note"
-logs that it was reached, once, and "*=note" does so for all that are not named.
+MEMORY_SERVICE_FAILPOINTS armed the point when the server started: "commit.before_commit=kill" sends SIGKILL
+to the process there, "commit.before_commit=kill:3" when it is reached for the third time. "name=note" logs
+once that the point was reached, and "*=note" does that for all points that are not named.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _log = structlog.get_logger(__name__)
 
 
 class BadFailpoints(ValueError):
-    """What the environment variable says is not understood."""
+    """The environment variable has an invalid value."""
 
 
 class Failpoints:
-    """The points that are armed in this process."""
+    """The armed points of this process."""
 
     def __init__(self) -> None:
         self.armed = False
@@ -49,7 +49,7 @@ class Failpoints:
             self.armed = True
 
     def meet(self, name: str) -> None:
-        """Do what was asked for at this point. For any thread."""
+        """Perform the action that is armed for a point. Thread-safe."""
         with self._lock:
             if name in self._times_left:
                 self._times_left[name] -= 1
@@ -64,6 +64,6 @@ FAILPOINTS = Failpoints()
 
 
 def reach(name: str) -> None:
-    """Say that the process is at a point. Names are "subject.step"."""
+    """Mark a point that the process has reached. Names have the form "subject.step"."""
     if FAILPOINTS.armed:
         FAILPOINTS.meet(name)

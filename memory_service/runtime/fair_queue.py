@@ -1,4 +1,4 @@
-"""Queues that take turns: a caller with many requests waits for itself, and others do not wait for it."""
+"""Fair queues: callers take turns, so a caller with many requests delays only itself."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[Namespace, T]):
-    """Round robin over callers ("" where they have no names), within a caller over its namespaces."""
+    """Round robin over callers ("" if they are anonymous), and over the namespaces of each caller."""
 
     def __init__(self) -> None:
-        # Those whose turn it is come first. None of them is empty.
+        # In order of turns. Only callers and namespaces with waiting entries.
         self._callers: dict[str, dict[Namespace, deque[T]]] = {}
         self._counts: dict[str, int] = {}
         self._count = 0
@@ -23,13 +23,13 @@ class FairQueue(Generic[Namespace, T]):
         return self._count
 
     def __iter__(self) -> Iterator[T]:
-        """All that waits, not in the order in which it is taken."""
+        """Yield all waiting entries, in no particular order."""
         return (
             waiting for queues in self._callers.values() for queue in queues.values() for waiting in queue
         )
 
     def put(self, owner: tuple[str, Namespace], waiting: T, *, first: bool = False) -> None:
-        """Add something at the end of its owner's queue, or at its beginning."""
+        """Add an entry at the end of its owner's queue, or at the beginning if `first`."""
         caller, namespace = owner
         queue = self._callers.setdefault(caller, {}).setdefault(namespace, deque())
         (queue.appendleft if first else queue.append)(waiting)
@@ -37,7 +37,7 @@ class FairQueue(Generic[Namespace, T]):
         self._count += 1
 
     def take(self, may_start: Callable[[str, Namespace], bool] | None = None) -> T | None:
-        """Remove and return what is next, of an owner that may start something; None: there is nothing."""
+        """Remove and return the next entry of an owner that may start one; None: there is none."""
         for caller, queues in self._callers.items():
             for namespace in queues:
                 if may_start is None or may_start(caller, namespace):
@@ -53,7 +53,7 @@ class FairQueue(Generic[Namespace, T]):
         return waiting
 
     def _removed(self, caller: str, namespace: Namespace) -> None:
-        """Count one less, and drop what is empty."""
+        """Update the counts after a removal, and drop empty queues."""
         self._count -= 1
         self._counts[caller] -= 1
         queues = self._callers[caller]
@@ -63,14 +63,14 @@ class FairQueue(Generic[Namespace, T]):
             del self._callers[caller], self._counts[caller]
 
     def remove(self, owner: tuple[str, Namespace], waiting: T) -> None:
-        """Remove something, if it is here."""
+        """Remove an entry, if it is in the queue."""
         queue = self._callers.get(owner[0], {}).get(owner[1])
         if queue is not None and waiting in queue:
             queue.remove(waiting)
             self._removed(*owner)
 
     def ahead_of(self, owner: tuple[str, Namespace]) -> int:
-        """Return how much is taken before what this owner would put now."""
+        """Return how many entries would be taken before a new one of this owner."""
         caller, namespace = owner
         own = self._callers.get(caller, {})
         ahead = min(self._counts.get(caller, 0), (len(own.get(namespace, ())) + 1) * len(own))
@@ -78,9 +78,11 @@ class FairQueue(Generic[Namespace, T]):
         return min(self._count, ahead + (ahead + 1) * others)
 
     def push_out_for(self, owner: tuple[str, Namespace]) -> T | None:
-        """Remove and return the newest of the longest queue, of the caller with most here.
+        """Remove and return another entry, to make room for one of this owner; None: there is none to remove.
 
-        Only where more is left there than this caller, or in its own queues this namespace, has; else None.
+        The caller with the most entries loses one, if it keeps more than this caller has. Otherwise this
+        caller does, if the queue keeps more than that of this namespace. It is the newest entry of the
+        caller's longest queue.
         """
         caller, namespace = owner
         longest = max(self._counts, key=self._counts.__getitem__, default=caller)
@@ -89,7 +91,7 @@ class FairQueue(Generic[Namespace, T]):
         queues = self._callers.get(longest, {})
         if not queues:
             return None
-        # Of several that are equally long, that whose turn comes last.
+        # Of equally long queues, take the last one in turn order.
         fullest = max(reversed(queues), key=lambda each: len(queues[each]))
         if longest == caller and len(queues[fullest]) <= len(queues.get(namespace, ())) + 1:
             return None

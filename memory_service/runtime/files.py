@@ -1,4 +1,4 @@
-"""Files that outlive a loss of power, and files that others change or take away."""
+"""Durable files, and detection of files that other processes change or remove."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stamp = tuple[int, ...] | None
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk. Raises OSError."""
+    """Sync a file, or the entries of a folder, to disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -23,24 +23,24 @@ def sync(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it that are missing, so that they last. Raises OSError.
+    """Create a folder and its missing parents durably. Raises OSError.
 
-    They are for their owner only; one that is there keeps its mode.
+    New folders are private to their owner; an existing one keeps its mode.
     """
     if not path.is_dir():
         if not path.parent.is_dir():
             make_folder(path.parent)
         path.mkdir(0o700, exist_ok=True)
-    # A file can be synced as often as one likes: it is lost with the name of its folder. Also of one that
-    # is there: whoever made it may have failed to.
+    # A synced file is still lost if its folder's entry in the parent is not on disk. Sync it for existing
+    # folders as well, because their creator may have failed to.
     with suppress(PermissionError):
         sync(path.parent)
 
 
 def write_whole(path: Path, raw: bytes) -> None:
-    """Write a file for its owner only, whole: who reads it meets all of the old or all of the new.
+    """Write a file atomically, private to its owner: readers see the old or the new content, never a mix.
 
-    So it is after a crash, too, and on disk when this returns. Raises OSError.
+    That also holds after a crash. The file is on disk when this returns. Raises OSError.
     """
     made = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
@@ -56,7 +56,7 @@ def write_whole(path: Path, raw: bytes) -> None:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Return what differs once a file was changed; None for one that is not there."""
+    """Return a value that differs after every change of a file; None if the file does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -65,16 +65,16 @@ def stamp_of(path: Path) -> Stamp:
 
 
 class InPlace:
-    """Files that are open, and whether their paths still name them.
+    """Checks that the paths of open files still refer to them.
 
-    What is written to a file whose name is gone, or names another one, is lost with the process.
+    If a path is gone or refers to another file, data written to the open file is lost with the process.
     """
 
     def __init__(self, *paths: Path) -> None:
         self._known = [(str(path), _identity_of(str(path))) for path in paths]
 
     def lost(self) -> str:
-        """Return the name of a file that is not in its place any more; "": all are."""
+        """Return the name of a file that is no longer in its place; "" if all are."""
         for path, known in self._known:
             if known is None or _identity_of(path) != known:
                 return os.path.basename(path)
@@ -85,13 +85,13 @@ def _identity_of(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except OSError:
-        # Also one that may not be looked at: somebody has put a folder of theirs in its place.
+        # Also if access is denied: another user may have put a folder in its place.
         return None
     return found.st_dev, found.st_ino
 
 
 def checksum(path: Path) -> str:
-    """Return the xxh3_128 of a file, in hexadecimal."""
+    """Return the xxh3_128 checksum of a file, in hexadecimal."""
     digest = xxhash.xxh3_128()
     with path.open("rb") as file:
         while chunk := file.read(_READ_BYTES):

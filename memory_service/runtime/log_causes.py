@@ -1,4 +1,4 @@
-"""What a log may say of an exception: its kind and its places. Its text may quote what a caller sent."""
+"""The parts of an exception that may be logged: types and locations, not texts, which may quote callers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CODES = ("extendedresult", "result", "status", "reason")
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the kinds of an error and of those that it came from, with their codes, without their texts."""
+    """Return the types and codes of an error and its causes, without their texts."""
     kinds: list[str] = []
     while error is not None and len(kinds) < 8:
         kinds.append(_kind(error))
@@ -23,14 +23,14 @@ def _kind(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
         return f"{name}({errno.errorcode[error.errno]})"
-    # SQLite's are numbers; our own reasons are names from a list.
+    # SQLite's codes are numbers; our own reasons are names from a fixed list.
     code = next((getattr(error, each) for each in _CODES if hasattr(error, each)), None)
     is_code = isinstance(code, int) or (isinstance(code, str) and code.isupper() and code.isascii())
     return f"{name}({code})" if is_code else name
 
 
 def places_of(error: BaseException) -> list[str]:
-    """Return where an error was raised, the innermost last: files, lines and functions, no values."""
+    """Return the locations of an error, innermost last: files, lines and functions, without values."""
     places = []
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code

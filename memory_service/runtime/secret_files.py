@@ -1,4 +1,4 @@
-"""Files that hold a secret: one that others could read or change is not taken."""
+"""Reading files with secrets; files that other users could read or change are rejected."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ _ROOT = 0
 
 
 class OpenToOthers(ValueError):
-    """Others could read or change a file with a secret; tells its mode and what helps."""
+    """Other users could read or change a file with a secret; the message has its mode and a remedy."""
 
 
 def read_secret(path: Path, bytes_max: int = -1) -> bytes:
-    """Return what is in a file, of a large one no more than so many bytes. Raises OpenToOthers and OSError.
+    """Return the content of a file, at most `bytes_max` bytes. Raises OpenToOthers and OSError.
 
-    It is for its owner alone. Of what root owns a group may read: so secrets are mounted into containers,
-    where the group is the one that was given to them for that. Pipes and devices have no mode that counts.
+    Only the owner may have access. If root owns the file, a group may read it, because secrets are mounted
+    into containers like that, with a group given to the container for this purpose. The mode of pipes and
+    devices does not matter.
     """
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
@@ -25,7 +26,7 @@ def read_secret(path: Path, bytes_max: int = -1) -> bytes:
         private = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == _ROOT else 0)
         if stat.S_ISREG(found.st_mode) and mode & ~private & 0o777:
             raise OpenToOthers(
-                f"{path} has mode {mode:04o}, by which others than its owner could read or change it:"
-                f" chmod 600 {path}, or, of a secret that is mounted, give it mode 0400"
+                f"{path} has mode {mode:04o}, with which other users could read or change it:"
+                f" chmod 600 {path}, or mount the secret with mode 0400"
             )
         return file.read(bytes_max)

@@ -161,7 +161,9 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
                 degraded=degradations(added.degraded),
             )
         if request.decision != pb.QUARANTINE_DECISION_DELETE:
-            raise InvalidArgument("decision", "must be to release or to delete")
+            raise InvalidArgument(
+                "decision", "must be QUARANTINE_DECISION_RELEASE or QUARANTINE_DECISION_DELETE"
+            )
         return pb.ReviewQuarantinedResponse(
             revision=await self._quarantine.delete(request.namespace, request.id)
         )
@@ -189,9 +191,9 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
 def _writes_by(request: pb.UndoWritesRequest) -> WritesBy:
     named = bool(request.writer or request.credential_id)
     if not named and not request.any_writer:
-        raise InvalidArgument("writer", "is required, or credential_id, or any_writer")
+        raise InvalidArgument("writer", "is required unless credential_id or any_writer is set")
     if named and request.any_writer:
-        raise InvalidArgument("any_writer", "cannot be given together with writer or credential_id")
+        raise InvalidArgument("any_writer", "cannot be combined with writer or credential_id")
     if not request.HasField("since"):
         raise InvalidArgument("since", "is required")
     since_us = to_us("since", request.since)

@@ -1,4 +1,4 @@
-"""Wraps every call: admission, mapping of errors to statuses, drain at shutdown.
+"""Wraps every call for admission, error statuses, and draining at shutdown.
 
 Methods are wrapped once, at registration. A grpc.aio interceptor would build the handler again for each call,
 which costs a quarter of the whole call.
@@ -42,7 +42,7 @@ from memory_service.server.request_sizes import RequestSizes
 
 _log = structlog.get_logger(__name__)
 
-# How long no call must arrive before a draining server closes its connections.
+# A draining server closes its connections after this time without new calls.
 _QUIET_S = 0.2
 _OPEN_BYTES_MAX = 4096
 """Largest request without a credential.
@@ -50,7 +50,7 @@ _OPEN_BYTES_MAX = 4096
 Doubled: twice as much is decoded for anonymous callers; names are shorter.
 """
 _LARGE_BYTES = 64 * 1024
-"""After decoding a larger request, others come first. Doubled: they wait up to 1 ms longer."""
+"""After decoding a larger request, other calls run first. Doubled: they wait up to 1 ms longer."""
 _ANSWER_COPIES = 2
 """A response exists twice until it is sent, here and in gRPC. Doubled: half as many unread responses fit."""
 _REFUSAL_S_MAX = 0.5
@@ -151,7 +151,7 @@ class CallGuard:
                 await _hold_to_rate(rates, owner_of(raw, present_caller()).holder, context)
             remaining_s = context.time_remaining()
             if remaining_s is not None and remaining_s <= 0:
-                # The caller is gone: sending would only make gRPC log an error.
+                # The caller has disconnected: sending would only make gRPC log an error.
                 raise asyncio.CancelledError
             if remaining_s is not None:
                 set_remaining_s(remaining_s)
@@ -382,7 +382,7 @@ def _decoder(decode: Callable[[bytes], Any]) -> Decoder:
         try:
             return decode(raw)
         except (DecodeError, UnicodeDecodeError, ValueError):
-            raise InvalidArgument("request", "is not a message of this method") from None
+            raise InvalidArgument("request", "cannot be decoded as the request of this method") from None
 
     return decoder
 

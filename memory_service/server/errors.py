@@ -67,7 +67,7 @@ def abort_of(error: errors.MemoryServiceError) -> Abort:
         return _refusal(error.problem, error.metadata["limit_name"], int(error.metadata["limit"]), retry_ms)
     code, text, details = _status_of(error)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        # Clients retry this code, but a request that is too large stays so, and so does a full disk.
+        # Clients retry this code, but a retry does not help if a request is too large or the disk full.
         return code, text, (details, (_PUSHBACK_KEY, _NEVER))
     return code, text, (details,)
 

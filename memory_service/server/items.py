@@ -65,7 +65,7 @@ def to_vector(embedding: pb.Embedding) -> Vector:
 
 
 def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
-    """Return what a caller asks to be written. Fields that the server sets are not looked at."""
+    """Return the draft of an item in a request. Fields that the server sets are ignored."""
     draft = ItemDraft(to_content(field, item), item.id, item.session_id, nbytes=item.ByteSize())
     if item.HasField("create_time"):
         draft.create_us = to_us(f"{field}.create_time", item.create_time)
@@ -87,7 +87,7 @@ def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
 
 
 def to_content(field: str, item: pb.MemoryItem) -> Content | None:
-    """Return what an item holds; None when it holds nothing."""
+    """Return the content of an item; None if it has none."""
     kind = item.WhichOneof("content")
     if kind == "text":
         return TextPart(item.text)
@@ -279,7 +279,7 @@ def to_facet(field: str, item: pb.MemoryItem) -> Facet | None:
     try:
         kind = ItemKind(item.kind)
     except ValueError:
-        raise InvalidArgument(f"{field}.facet_json", "is not what an export wrote") from None
+        raise InvalidArgument(f"{field}.facet_json", "was not written by an export") from None
     text = item.text if item.WhichOneof("content") == "text" else None
     return read_facet(field, kind, item.facet_json, text)
 

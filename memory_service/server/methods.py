@@ -1,8 +1,8 @@
-"""The served methods: the roles each needs, and how the audit log records it.
+"""The served methods, with the roles each needs and how the audit log records it.
 
-A method missing here is refused to every caller and audited ahead of its execution. A method needs every role
-of what it does: returning earlier content needs read, and possibly removing data of another writer needs
-forget. Request fields can add a required role, never remove one.
+A method missing here is denied to every caller and audited ahead of its execution. A method needs the roles
+of everything it does: returning earlier content needs read, and possibly removing data of another writer
+needs forget. Request fields can add a required role, never remove one.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from memory_service.runtime.caller import EVERYWHERE, Role
 
 
 class Reach(enum.Enum):
-    """What a method accesses, and so which namespaces the credential must cover."""
+    """The namespaces that a method accesses, which the credential must cover."""
 
-    NAMESPACE = "the one that the field `namespace` names"
-    OWN = "none in the request: the answer tells of the caller's own only"
-    SERVER = "all of them"
-    NONE = "none"
+    NAMESPACE = "the namespace in the field `namespace`"
+    OWN = "no namespace in the request; the response has only those of the caller"
+    SERVER = "all namespaces"
+    NONE = "no namespace"
 
 
 class Audit(enum.Enum):
     """How the audit log records a method."""
 
-    READ = "it changes nothing: kept with `--audit-reads`, or where it is refused"
-    WRITE = "kept with its outcome"
-    WRITE_IN_PARTS = "the same; when the disk is full, it may have done a part"
-    AHEAD = "it removes or administers: on disk before its effect, and again with its outcome"
+    READ = "changes nothing; recorded with `--audit-reads`, or if rejected"
+    WRITE = "recorded with its outcome"
+    WRITE_IN_PARTS = "as WRITE; if the disk is full, it may have been applied in part"
+    AHEAD = "removes or administers; recorded on disk before its effect, and again with its outcome"
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The requirements of a method: all of these roles for its reach, and what a request adds."""
+    """The requirements of a method: its roles, its reach, and roles that a request adds."""
 
     audit: Audit
     roles: frozenset[Role]

@@ -167,7 +167,7 @@ class Receiving:
         try:
             if raw[:2] == _GZIP:
                 raise Unsupported(
-                    "compression", "compressed messages are not supported: send them as they are"
+                    "compression", "compressed messages are not supported: send them uncompressed"
                 )
             held.take(sizes(raw))
         except MemoryServiceError as error:

@@ -77,7 +77,7 @@ class Reflection:
         self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]
     ) -> AsyncIterator[pb.ServerReflectionResponse]:
         if self._streams >= STREAMS_MAX:
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams of reflection")
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many reflection streams")
         self._streams += 1
         try:
             async for response in self._answer_all(context):

@@ -43,7 +43,7 @@ from memory_service.server.transport import check_transport
 from memory_service.store import Store
 
 _STREAMS_GRACE_S = 0.5
-# How long a stopping server refuses calls itself before gRPC closes the connections.
+# How long a stopping server rejects calls itself before gRPC closes the connections.
 _REFUSING_S = 0.5
 _log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ def open_store(config: Config) -> Store:
     room = config.limits.namespace_bytes_max
     if config.store == "memory":
         if _data_key(config) is not None:
-            raise BadConfig("the store memory has no files to encrypt: leave the encryption key out")
+            raise BadConfig("the store memory has no files to encrypt: omit the encryption key")
         from memory_service.records.in_memory.store import InMemoryStore
 
         return InMemoryStore(history_us=history_us, namespace_bytes_max=room)
@@ -78,7 +78,7 @@ def open_store(config: Config) -> Store:
 
 def _postgres_store(config: Config, history_us: int) -> Store:
     if _data_key(config) is not None:
-        raise BadConfig("the store postgres is encrypted by its database: leave the encryption key out")
+        raise BadConfig("the store postgres is encrypted by its database: omit the encryption key")
     try:
         from memory_service.postgres_store import PostgresStore
     except ImportError as error:
@@ -103,7 +103,7 @@ def _own_folder(config: Config) -> Iterator[None]:
         try:
             held.enter_context(locked_folder(config.data_dir))
         except CannotOpen as error:
-            raise CannotOpen(f"{error}: give each server of a database a --data-dir of its own") from None
+            raise CannotOpen(f"{error}: give each server of a database its own --data-dir") from None
         yield
 
 
@@ -124,7 +124,9 @@ def open_embedder(config: Config) -> Embedder | None:
 
         return LocalEmbedder()
     if not os.environ.get("OPENAI_API_KEY"):
-        raise BadConfig("the embedder openai needs OPENAI_API_KEY; a server that asks for no key takes any")
+        raise BadConfig(
+            "the embedder openai needs OPENAI_API_KEY; servers without authentication accept any value"
+        )
     from memory_service.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(
@@ -141,7 +143,9 @@ def open_llm(config: Config) -> Llm | None:
     if config.llm == "none":
         return None
     if not os.environ.get("OPENAI_API_KEY"):
-        raise BadConfig("the LLM openai needs OPENAI_API_KEY; a server that asks for no key takes any")
+        raise BadConfig(
+            "the LLM openai needs OPENAI_API_KEY; servers without authentication accept any value"
+        )
     from memory_service.llms.openai import LlmSettings, OpenAILlm
 
     return OpenAILlm(
@@ -187,7 +191,7 @@ def open_write_policy(config: Config) -> WritePolicy | None:
 def open_audit_log(config: Config, store: Store, name: str) -> AuditLog | None:
     """Return the open audit log of a server; None: none is kept.
 
-    `store` makes room for it if the disk is full.
+    `store` releases disk space for it if the disk is full.
     """
     if not config.audited:
         return None

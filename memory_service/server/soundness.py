@@ -1,4 +1,4 @@
-"""Health that reflects whether the server can write, so that balancers avoid one that cannot."""
+"""Health status that shows whether the server can write, for load balancers."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ async def _watch(store: Store, audit_log: AuditLog | None, health: health_aio.He
         was_reached, reached = reached, await store.is_reachable()
         if reached != was_reached:
             if reached:
-                _log.warning("serving_again", cause="the database answers")
+                _log.warning("serving_again", cause="the database responds")
             else:
-                _log.error("not_serving", cause="the database does not answer, or takes no writes")
+                _log.error("not_serving", cause="the database does not respond or accepts no writes")
             await tell_health(health, serving=reached)
         await asyncio.sleep(LOOK_EVERY_S)
-    _log.error("not_serving", cause="no more writes are taken until a restart")
+    _log.error("not_serving", cause="no writes are accepted until a restart")
     await health.enter_graceful_shutdown()

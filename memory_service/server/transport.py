@@ -1,4 +1,4 @@
-"""The port of a server: TLS, and whether it may be open to a network."""
+"""Binding a server's port, TLS, and the check that it is not exposed to a network by mistake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 
 
 def check_transport(config: Config) -> None:
-    """Raise BadConfig if the server would be open to a network, or its certificate is unusable."""
+    """Raise BadConfig if the server would be exposed to a network, or its certificate is unusable."""
     if config.tls_certificate is not None:
         _Files.read(config).check()
     if not config.allow_insecure_network and not is_local(config.address):
@@ -28,8 +28,8 @@ def check_transport(config: Config) -> None:
     if config.tls_client_ca is not None and not config.auth:
         _log.warning(
             "certificates_without_auth",
-            effect="every client with a certificate of this authority may do everything",
-            remedy="--auth mtls, keys or jwt tells them apart",
+            effect="every client with a certificate of this authority has full access",
+            remedy="distinguish clients with --auth mtls, keys or jwt",
         )
 
 
@@ -51,7 +51,7 @@ def listen(server: grpc.aio.Server, address: str, credentials: grpc.ServerCreden
         else:
             port = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        doubt = "" if credentials is None else " Or is the certificate of a kind that gRPC does not take?"
+        doubt = "" if credentials is None else " Or does gRPC not support this kind of certificate?"
         raise BadConfig(f"cannot listen on {address}: is another server running there?{doubt}") from error
     return address if is_socket_file(address) else f"{address.rpartition(':')[0]}:{port}"
 
@@ -80,13 +80,13 @@ def _is_loopback(text: str) -> bool:
 def _refuse_open_network(config: Config) -> None:
     missing = []
     if config.tls_certificate is None:
-        missing.append("encrypts nothing (--tls-certificate and --tls-key)")
+        missing.append("does not encrypt connections (--tls-certificate and --tls-key)")
     if not config.authenticates:
-        missing.append("asks nobody for credentials (--auth, or --tls-client-ca)")
+        missing.append("does not require credentials (--auth, or --tls-client-ca)")
     if missing:
         raise BadConfig(
-            f"{config.address} can be reached from a network, and this server {' and '.join(missing)}. "
-            "Listen on 127.0.0.1, or give what is missing; --allow-insecure-network starts it all the same"
+            f"{config.address} is reachable from a network, and this server {' and '.join(missing)}. "
+            "Listen on 127.0.0.1, add the missing options, or start it anyway with --allow-insecure-network"
         )
 
 
@@ -195,7 +195,7 @@ def _parsed(option: str, what: str, pem: bytes, parse: Callable[[bytes], Any]) -
         return parse(pem)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         # The parser's message could quote the file.
-        raise BadConfig(f"{option} holds no {what} in PEM") from None
+        raise BadConfig(f"{option} contains no {what} in PEM format") from None
 
 
 def _tell_end(end: datetime) -> None:

@@ -44,9 +44,9 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 _MESSAGES = {
     Outcome.SAVED: "Saved to memory",
-    Outcome.SUPERSEDED: "Saved to memory; what it replaces is kept as history",
+    Outcome.SUPERSEDED: "Saved to memory; superseded memories are kept as history",
     Outcome.DUPLICATE: "Similar memory already exists",
-    Outcome.CONTRADICTION: "This contradicts what is known",
+    Outcome.CONTRADICTION: "This contradicts a known memory",
 }
 
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AdminServiceStub(object):
-    """AdminService tells what a server is and holds, and looks after its data.
+    """AdminService describes the server and its namespaces, and maintains its data.
 
     Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
     """
@@ -90,89 +90,90 @@ class AdminServiceStub(object):
 
 
 class AdminServiceServicer(object):
-    """AdminService tells what a server is and holds, and looks after its data.
+    """AdminService describes the server and its namespaces, and maintains its data.
 
     Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
     """
 
     def GetInfo(self, request, context):
-        """GetInfo describes the server: version, store, embedder, limits.
+        """GetInfo returns the server's version, store, embedder and limits.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListNamespaces(self, request, context):
-        """ListNamespaces lists the namespaces in the order of their names.
+        """ListNamespaces lists the namespaces that the caller may access, ordered by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetNamespaceStats(self, request, context):
-        """GetNamespaceStats tells what a namespace holds. Errors: NAMESPACE_NOT_FOUND.
+        """GetNamespaceStats returns counts and the state of the index of a namespace.
+        Errors: NAMESPACE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteNamespace(self, request, context):
-        """DeleteNamespace removes a namespace with its items, state, change log and indexes. The next
-        write under its name begins a new one, at revision 1. Errors: NAMESPACE_NOT_FOUND.
+        """DeleteNamespace removes a namespace with its items, states, change log and indexes. The next write
+        to its name creates a new namespace at revision 1. Errors: NAMESPACE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Flush(self, request, context):
-        """Flush moves the write-ahead log into the database file and saves every index snapshot.
-        Acknowledged writes are on disk without it; it makes the next start quicker.
+        """Flush checkpoints the write-ahead log into the database file and saves a snapshot of every index,
+        which makes the next start faster. Acknowledged writes are durable without it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Backup(self, request, context):
-        """Backup writes a consistent copy of all records to the server's backup folder while the server
-        goes on working. Errors: UNSUPPORTED where the store has nothing on disk.
+        """Backup writes a consistent copy of all records to the server's backup folder, while the server
+        continues to work. Errors: UNSUPPORTED if the store has no files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Reembed(self, request, context):
-        """Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
-        it serves; until its turn has come an item is found by its words alone. It returns when the move is
-        on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
-        A namespace that is of this embedder already is left as it is. May be retried. Errors: NAMESPACE_NOT_FOUND,
-        EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
+        """Reembed moves a namespace to the server's embedder. It discards the namespace's vectors and returns
+        when that is on disk; items are then embedded in the background, also after a restart, and are found
+        by words only until then. `pending_count` of GetNamespaceStats shows the progress. A namespace that
+        already uses this embedder is not changed. Safe to retry. Errors: NAMESPACE_NOT_FOUND,
+        EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UndoWrites(self, request, context):
-        """UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
-        added are removed, and what they replaced gets back the version before, as a change of its own. It
-        works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
-        it is repeated. What they deleted cannot come back: forgetting is final.
+        """UndoWrites reverts a writer's writes to a namespace since a given time. It removes the items and
+        states that they added, and restores the previous version of those that they replaced, as a new
+        change. It works online in atomic steps; if interrupted, repeat the call. Deleted data cannot be
+        restored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListQuarantined(self, request, context):
-        """ListQuarantined lists the writes of a namespace that the server's write policy put into quarantine,
-        the oldest first.
+        """ListQuarantined lists the writes of a namespace that the server's write policy quarantined, oldest
+        first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReviewQuarantined(self, request, context):
-        """ReviewQuarantined releases a write out of quarantine, which then takes place as if it came now, with
-        the provenance that it came with; or it deletes it. Errors: QUARANTINED_NOT_FOUND; of a release
-        also those of the write, such as ITEM_ALREADY_EXISTS and REVISION_MISMATCH: it then stays.
+        """ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
+        original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
+        example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -240,7 +241,7 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService(object):
-    """AdminService tells what a server is and holds, and looks after its data.
+    """AdminService describes the server and its namespaces, and maintains its data.
 
     Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
     """

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class KnowledgeServiceStub(object):
-    """KnowledgeService keeps documents, split into fragments that are searched, and saves a message of
-    the agent as a document when the user says so.
+    """KnowledgeService stores documents, split into searchable fragments, and saves a message of the agent
+    as a document when the user asks for it.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","session_id":"room-1","text":"Remember this!"}' localhost:50051 memory_service.v1.KnowledgeService/HandleMessage
     """
@@ -71,33 +71,33 @@ class KnowledgeServiceStub(object):
 
 
 class KnowledgeServiceServicer(object):
-    """KnowledgeService keeps documents, split into fragments that are searched, and saves a message of
-    the agent as a document when the user says so.
+    """KnowledgeService stores documents, split into searchable fragments, and saves a message of the agent
+    as a document when the user asks for it.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","session_id":"room-1","text":"Remember this!"}' localhost:50051 memory_service.v1.KnowledgeService/HandleMessage
     """
 
     def HandleMessage(self, request, context):
-        """HandleMessage looks whether a message is a command to save, such as "save this". If it is, the
-        agent's latest other message among the last ones of the conversation is stored as a document
-        with its fragments, all or nothing. The message itself is not stored. An error carries the text
-        for the user as "feedback" in its metadata. May be retried when it carries a `request_id`.
+        """HandleMessage checks whether a message is a command to save, such as "save this". If it is, the
+        agent's latest message among the last ones of the conversation is saved as a document with its
+        fragments, atomically. The message itself is not stored. Errors have `feedback`, a text for the user,
+        in their metadata. Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AddDocument(self, request, context):
-        """AddDocument splits a text and stores it with its fragments, all or nothing.
-        Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) when `expected_version` is given and is
-        not current. May be retried when it carries a `request_id`.
+        """AddDocument splits a text and writes it with its fragments, atomically.
+        Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not
+        the current version. Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetDocument(self, request, context):
-        """GetDocument returns a document with its text and, if asked for, its fragments.
+        """GetDocument returns a document with its text and optionally its fragments.
         Errors: DOCUMENT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -105,15 +105,15 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListDocuments(self, request, context):
-        """ListDocuments pages through the documents of a namespace in the order in which they were first
-        added. Their texts are left out.
+        """ListDocuments pages through the documents of a namespace in the order in which they were first added.
+        Texts are omitted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteDocument(self, request, context):
-        """DeleteDocument removes a document and all its fragments, from the records and from every index.
+        """DeleteDocument removes a document and all its fragments from the records and every index.
         Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -121,7 +121,7 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SearchFragments(self, request, context):
-        """SearchFragments returns the fragments that fit a text best, the best first.
+        """SearchFragments returns the fragments that best match a text, best first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,8 +169,8 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class KnowledgeService(object):
-    """KnowledgeService keeps documents, split into fragments that are searched, and saves a message of
-    the agent as a document when the user says so.
+    """KnowledgeService stores documents, split into searchable fragments, and saves a message of the agent
+    as a document when the user asks for it.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","session_id":"room-1","text":"Remember this!"}' localhost:50051 memory_service.v1.KnowledgeService/HandleMessage
     """

@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class MemoryServiceStub(object):
-    """MemoryService keeps what was said and what tools returned, and finds it again.
+    """MemoryService stores messages, notes and tool results, and searches them.
 
-    A namespace is the unit of isolation and of ordering: usually one user or one agent. It begins
-    with its first write. Each namespace has a revision, a number that grows with every write.
+    A namespace is the unit of isolation and ordering, usually one user or agent. The first write
+    creates it. Each namespace has a revision, a number that grows with every write.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","item":{"text":"Ada likes tea"}}' localhost:50051 memory_service.v1.MemoryService/Add
     """
@@ -98,40 +98,40 @@ class MemoryServiceStub(object):
 
 
 class MemoryServiceServicer(object):
-    """MemoryService keeps what was said and what tools returned, and finds it again.
+    """MemoryService stores messages, notes and tool results, and searches them.
 
-    A namespace is the unit of isolation and of ordering: usually one user or one agent. It begins
-    with its first write. Each namespace has a revision, a number that grows with every write.
+    A namespace is the unit of isolation and ordering, usually one user or agent. The first write
+    creates it. Each namespace has a revision, a number that grows with every write.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","item":{"text":"Ada likes tea"}}' localhost:50051 memory_service.v1.MemoryService/Add
     """
 
     def Add(self, request, context):
-        """Add writes one item. When it returns, the item is on disk and every later read sees it.
-        Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. May be retried when it carries a `request_id`.
+        """Add writes one item. When it returns, the item is on disk and visible to every later read.
+        Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BatchAdd(self, request, context):
-        """BatchAdd writes all its items or none, at most 1000.
+        """BatchAdd writes up to 1000 items atomically: all or none. Errors and retries are as in Add.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Import(self, request_iterator, context):
-        """Import writes a stream of batches, each of them atomic, as fast as the store takes them. Items
-        that carry ids can be sent again after a break: see `on_duplicate`.
+        """Import writes a stream of batches, each atomic, as fast as the store accepts them. After an
+        interruption, items with ids can be sent again: see `on_duplicate`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Retrieve(self, request, context):
-        """Retrieve returns what an agent needs for its next step: without a query the newest items, the
-        oldest of them first; with a query the best items, the best first.
+        """Retrieve returns the best matches for a query, best first, or without a query the newest items,
+        oldest first. Errors: EMBEDDER_REQUIRED if the mode is VECTOR and the text cannot be embedded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,14 +145,14 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """List pages through the items of a namespace in the order in which they were added.
+        """List pages through the items of a namespace in insertion order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Update(self, request, context):
-        """Update changes fields of an item. Its place in the order of the namespace stays.
+        """Update changes fields of an item, which keeps its place in the order of the namespace.
         Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -160,7 +160,7 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Delete removes an item from the records, from every index and from everything derived from it.
+        """Delete removes an item from the records, every index and everything derived from it.
         Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -168,25 +168,25 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Reset(self, request, context):
-        """Reset removes everything of a namespace: items, state and history. Revisions go on from where
-        they were, and the namespace takes vectors of any dimension again.
+        """Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
+        accepts vectors of any dimension again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch sends every change of a namespace after a revision, and goes on as changes happen. Its
-        first message is a heartbeat that tells where the stream begins. To resume after a break, pass the
-        `revision` of the last message.
+        """Watch streams the changes of a namespace after a revision, then new ones as they happen. The first
+        message is a heartbeat with the revision at which the stream begins. To resume after an
+        interruption, pass the `revision` of the last message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Export(self, request, context):
-        """Export sends every item and every state entry of a namespace, ordered by revision. To resume
-        after a break, pass the `revision` of the last message.
+        """Export streams all items and states of a namespace in order of revision. To resume after an
+        interruption, pass the `revision` of the last message. Errors: NAMESPACE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -259,10 +259,10 @@ def add_MemoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MemoryService(object):
-    """MemoryService keeps what was said and what tools returned, and finds it again.
+    """MemoryService stores messages, notes and tool results, and searches them.
 
-    A namespace is the unit of isolation and of ordering: usually one user or one agent. It begins
-    with its first write. Each namespace has a revision, a number that grows with every write.
+    A namespace is the unit of isolation and ordering, usually one user or agent. The first write
+    creates it. Each namespace has a revision, a number that grows with every write.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","item":{"text":"Ada likes tea"}}' localhost:50051 memory_service.v1.MemoryService/Add
     """

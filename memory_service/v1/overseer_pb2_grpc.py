@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class OverseerServiceStub(object):
-    """OverseerService decides what of the saved state an agent needs for its goal, and what of a
-    tool's result is worth saving. A language model decides where the server has one, rules decide
-    where it has none or where it fails; the answer says who did, why, and what went wrong.
+    """OverseerService decides which saved state an agent needs for its goal, and whether a tool's result is
+    worth saving. A language model decides if the server has one; rules decide otherwise, or if it fails.
+    The response has who decided, why, and what failed.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","goal":"Who from my kudos list was active recently?"}' localhost:50051 memory_service.v1.OverseerService/CheckRelevance
     """
@@ -52,27 +52,27 @@ class OverseerServiceStub(object):
 
 
 class OverseerServiceServicer(object):
-    """OverseerService decides what of the saved state an agent needs for its goal, and what of a
-    tool's result is worth saving. A language model decides where the server has one, rules decide
-    where it has none or where it fails; the answer says who did, why, and what went wrong.
+    """OverseerService decides which saved state an agent needs for its goal, and whether a tool's result is
+    worth saving. A language model decides if the server has one; rules decide otherwise, or if it fails.
+    The response has who decided, why, and what failed.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","goal":"Who from my kudos list was active recently?"}' localhost:50051 memory_service.v1.OverseerService/CheckRelevance
     """
 
     def CheckRelevance(self, request, context):
-        """CheckRelevance returns the state that a goal needs, with its values. Candidates are found by
-        searching keys, descriptions and values; then each is decided on. A key that does not exist is
-        never returned. A namespace without state is answered without asking a language model.
-        Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
+        """CheckRelevance returns the state entries that a goal needs, with their values. It finds candidates by
+        searching keys, descriptions and values, then decides on each. Only existing keys are returned. For a
+        namespace without state no language model is called.
+        Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EvaluateForStorage(self, request, context):
-        """EvaluateForStorage decides whether a tool's result is worth keeping, and under which key, and
-        saves it if asked to. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on
-        the model. May be retried when it carries a `request_id`.
+        """EvaluateForStorage decides whether a tool's result is worth saving and under which key, and saves it
+        if `save` is set. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language
+        model. Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -100,9 +100,9 @@ def add_OverseerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class OverseerService(object):
-    """OverseerService decides what of the saved state an agent needs for its goal, and what of a
-    tool's result is worth saving. A language model decides where the server has one, rules decide
-    where it has none or where it fails; the answer says who did, why, and what went wrong.
+    """OverseerService decides which saved state an agent needs for its goal, and whether a tool's result is
+    worth saving. A language model decides if the server has one; rules decide otherwise, or if it fails.
+    The response has who decided, why, and what failed.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","goal":"Who from my kudos list was active recently?"}' localhost:50051 memory_service.v1.OverseerService/CheckRelevance
     """

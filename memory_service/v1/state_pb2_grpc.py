@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class StateServiceStub(object):
-    """StateService keeps an agent's named values between runs: versioned, with compare-and-set, with
-    an optional time to live, listed and searched by key.
+    """StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
+    time to live, and listing and search by key.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","key":"plan","value":{"step":1}}' localhost:50051 memory_service.v1.StateService/SaveState
     """
@@ -71,16 +71,16 @@ class StateServiceStub(object):
 
 
 class StateServiceServicer(object):
-    """StateService keeps an agent's named values between runs: versioned, with compare-and-set, with
-    an optional time to live, listed and searched by key.
+    """StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
+    time to live, and listing and search by key.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","key":"plan","value":{"step":1}}' localhost:50051 memory_service.v1.StateService/SaveState
     """
 
     def SaveState(self, request, context):
-        """SaveState writes a value under a key, creating the key or raising its version.
-        Errors: VERSION_MISMATCH (ABORTED) when `expected_version` is given and is not current.
-        May be retried when it carries a `request_id`.
+        """SaveState writes a value, creating the key or raising its version.
+        Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+        Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,16 +94,16 @@ class StateServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListStateKeys(self, request, context):
-        """ListStateKeys lists the keys of a namespace in the order of their bytes, with version, times,
-        size and, if asked for, a short preview of each value. Values themselves are left out.
+        """ListStateKeys lists the keys of a namespace in byte order, with version, times, size and optionally
+        a preview of each value. Values are omitted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SearchState(self, request, context):
-        """SearchState returns the entries whose key matches a glob pattern, with their values, in the
-        order of the keys' bytes.
+        """SearchState returns the entries whose key matches a glob pattern, with their values, in byte order
+        of the keys.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -117,7 +117,7 @@ class StateServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ClearState(self, request, context):
-        """ClearState removes every key of a namespace and leaves its items alone.
+        """ClearState removes all keys of a namespace, but not its items.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -165,8 +165,8 @@ def add_StateServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class StateService(object):
-    """StateService keeps an agent's named values between runs: versioned, with compare-and-set, with
-    an optional time to live, listed and searched by key.
+    """StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
+    time to live, and listing and search by key.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","key":"plan","value":{"step":1}}' localhost:50051 memory_service.v1.StateService/SaveState
     """

@@ -249,7 +249,7 @@ def test_a_server_does_not_start_with_a_bad_key(
     monkeypatch.setenv("MEMORY_SERVICE_ENCRYPTION_KEY", key_file.read_text())
     with pytest.raises(BadConfig, match="not in both"):
         open_store(Config(encryption_key_file=key_file))
-    with pytest.raises(BadConfig, match="leave the encryption key out"):
+    with pytest.raises(BadConfig, match="omit the encryption key"):
         open_store(Config(store="memory"))
 
 

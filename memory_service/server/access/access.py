@@ -180,7 +180,7 @@ class Access:
 
     @contextlib.asynccontextmanager
     async def refreshing(self) -> AsyncIterator[None]:
-        """Follow changes of keys while the context is open."""
+        """Check for changed keys periodically while the context is open."""
         task = asyncio.create_task(self._refresh())
         try:
             yield

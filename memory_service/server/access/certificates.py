@@ -49,7 +49,7 @@ def _subject_of(pem: bytes) -> str:
         _log.warning("client_certificate_names_nobody", problem=str(error))
     except (ValueError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
         # The parser's message could quote the certificate.
-        _log.warning("client_certificate_names_nobody", problem="it cannot be read")
+        _log.warning("client_certificate_names_nobody", problem="cannot be parsed")
     return ""
 
 
@@ -58,8 +58,8 @@ def _named(certificate: x509.Certificate) -> str:
     if not any(uri.lower().startswith("spiffe:") for uri in uris):
         return _common_name(certificate)
     if len(uris) > 1:
-        raise _Ambiguous("it has other URIs beside its SPIFFE URI")
-    # Even if it is unknown or malformed, the common name is no fallback.
+        raise _Ambiguous("has other URIs beside its SPIFFE URI")
+    # Even if the URI is unknown or malformed, the common name is no fallback.
     return uris[0]
 
 
@@ -72,7 +72,7 @@ def _uris(certificate: x509.Certificate) -> list[str]:
         return []
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
     if not all(uri.isprintable() for uri in uris):
-        raise _Ambiguous("a URI of it has characters that cannot be printed")
+        raise _Ambiguous("a URI has unprintable characters")
     return uris
 
 
@@ -83,8 +83,8 @@ def _common_name(certificate: x509.Certificate) -> str:
     if not names:
         return ""
     if len(names) > 1:
-        raise _Ambiguous("it has several common names")
+        raise _Ambiguous("has several common names")
     name = names[0].value
     if not isinstance(name, str) or not name.isprintable():
-        raise _Ambiguous("its common name has characters that cannot be printed")
+        raise _Ambiguous("the common name has unprintable characters")
     return f"CN={name}"

@@ -120,7 +120,7 @@ class KeysInFile(KeySource):
             _log.info("jwt_keys_read", kids=sorted(self._keys))
         except BadKeySet as error:
             if self._keys or stamp != known:
-                _log.error("jwt_keys_unreadable", problem=str(error), effect="every JWT is refused")
+                _log.error("jwt_keys_unreadable", problem=str(error), effect="every JWT is rejected")
             self._keys = {}
         return True
 
@@ -158,7 +158,7 @@ class KeysAtUrl(KeySource):
         ):
             self._begin()
         if self._keys and now_s - self._fetched_s > _KEPT_S:
-            _log.error("jwt_keys_too_old", effect="every JWT is refused")
+            _log.error("jwt_keys_too_old", effect="every JWT is rejected")
             self._take({}, b"")
         changed, self._changed = self._changed, False
         return changed
@@ -202,7 +202,7 @@ class KeysAtUrl(KeySource):
             client.stream("GET", self._url, headers={"Accept": "application/json"}) as response,
         ):
             if response.status_code != 200:
-                raise BadKeySet(f"the answer has status {response.status_code}")
+                raise BadKeySet(f"the response has status {response.status_code}")
             async for chunk in response.aiter_bytes():
                 raw += chunk
                 if len(raw) > _BYTES_MAX:

@@ -18,7 +18,7 @@ _log = structlog.get_logger(__name__)
 
 
 class ToldOfKeys(Protocol):
-    """Observer of the keys: first of all of them, then of their changes."""
+    """Observer of the keys, which gets all keys first and then their changes."""
 
     def keys_found(self, present: Iterable[ApiKey]) -> None:
         """Receive the keys of the first reading."""
@@ -28,10 +28,10 @@ class ToldOfKeys(Protocol):
 
 
 class Keys(Authenticator):
-    """Verifies tokens, certificates, or both. While the keys are damaged, every caller is refused.
+    """Verifies tokens, certificates, or both. While the keys are damaged, every caller is rejected.
 
-    If their database is down, the keys read last stay valid: they cannot be changed there either. `told` is
-    notified on every reading.
+    If their database is down, the keys read last stay valid, because no key can be revoked there either.
+    `told` is notified on every reading.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Keys(Authenticator):
             _log.info("api_keys_read", place=self._store.place)
         except BadKeys as error:
             if self._ring is not None or stamp != known:
-                _log.error("api_keys_unreadable", problem=str(error), effect="every API key is refused")
+                _log.error("api_keys_unreadable", problem=str(error), effect="every API key is rejected")
             self._ring = None
         self._stamp = stamp
         return True

@@ -37,7 +37,7 @@ def _keys(config: Config, told: ToldOfKeys | None) -> Keys:
     try:
         return Keys(store, tokens="keys" in config.auth, certificates="mtls" in config.auth, told=told)
     except BadKeys as error:
-        raise BadConfig(f"api_keys: {error}; `memory-service keys create` makes the first key") from error
+        raise BadConfig(f"api_keys: {error}; `memory-service keys create` creates the first key") from error
     except Unavailable as error:
         raise BadConfig(f"api_keys: {store.place} cannot be read") from error
 

@@ -1,11 +1,11 @@
 """Decides when a call runs: a bounded, fair queue, from which calls start in batches.
 
 **Batches.** A call that runs right after another one finds its code in the processor's caches; between two
-batches gRPC's code replaces it there. So the next batch starts when each call of the last one has ended,
+batches gRPC's code replaces it there. So the next batch starts when every call of the last one has ended,
 waits for something else (`aside`), or has turned out to be long (`give_way`). Of the long calls of one owner
 the first continues, one slice per turn of the event loop; short calls come first, for some turns.
 
-**Turns.** Callers take turns, and so do the namespaces of each. A caller, or a namespace if callers are
+**Turns.** Callers take turns, as do the namespaces of each caller. A caller, or a namespace if callers are
 anonymous, leaves some of the places to others.
 
 **Shedding.** A call that has waited for most of its time is refused with a retry delay, because it could not
@@ -44,7 +44,7 @@ _SHORT_TURNS = 10
 Doubled: long calls take twice as long.
 """
 _TICK_S = 0.02
-"""Interval of checking for overdue calls; a call that runs for longer waits without saying so.
+"""Interval of checking for overdue calls. A call that runs for longer probably waits without `aside`.
 
 Doubled: such a call blocks others for 40 ms.
 """
@@ -111,7 +111,7 @@ class CallQueue:
         """Calls that wait to start."""
         self._slices = FairQueue[bytes, asyncio.Future[None]]()
         self.running = set[Place]()
-        """Calls that neither wait for anything nor are long."""
+        """Calls that do not wait for anything and are not long."""
         self._started_of, self._long_of = Counter[Holder](), Counter[Holder]()
         self._is_planned = self._is_slicing = self._ticks = False
         # CPU time of a call, estimated.

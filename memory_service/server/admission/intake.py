@@ -37,7 +37,9 @@ def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:
     try:
         return cast("grpc.aio.Server", _many_at_a_time(options))
     except (ImportError, AttributeError, TypeError) as error:
-        _log.warning("calls_come_one_by_one", cause=str(error), remedy="a release of grpcio that is known")
+        _log.warning(
+            "calls_come_one_by_one", cause=str(error), remedy="install a supported release of grpcio"
+        )
         return grpc.aio.server(options=options)
 
 

@@ -23,15 +23,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// QuarantineDecision says what becomes of a write in quarantine.
+// QuarantineDecision is the decision on a quarantined write.
 type QuarantineDecision int32
 
 const (
-	// Refused: say what is wanted.
+	// Rejected: a decision is required.
 	QuarantineDecision_QUARANTINE_DECISION_UNSPECIFIED QuarantineDecision = 0
-	// The write takes place.
+	// Apply the write.
 	QuarantineDecision_QUARANTINE_DECISION_RELEASE QuarantineDecision = 1
-	// The write is forgotten, for good.
+	// Delete the write permanently.
 	QuarantineDecision_QUARANTINE_DECISION_DELETE QuarantineDecision = 2
 )
 
@@ -76,7 +76,7 @@ func (QuarantineDecision) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// GetInfoRequest has nothing to say.
+// GetInfoRequest is empty.
 type GetInfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -116,26 +116,26 @@ func (*GetInfoRequest) Descriptor() ([]byte, []int) {
 // GetInfoResponse describes the server.
 type GetInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// version of the server, as in its changelog.
+	// The server's version, as in its changelog.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// store that keeps the records: "hnsw", "memory" or "postgres".
+	// The store of the records: "hnsw", "memory" or "postgres".
 	Store string `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
-	// embedder that turns text into vectors, as "provider:model", or "none".
+	// The embedder, as "provider:model", or "none".
 	Embedder string `protobuf:"bytes,3,opt,name=embedder,proto3" json:"embedder,omitempty"`
-	// embedding_dimension of the embedder's vectors. 0: no embedder.
+	// The dimension of the embedder's vectors. 0: no embedder.
 	EmbeddingDimension int32 `protobuf:"varint,4,opt,name=embedding_dimension,json=embeddingDimension,proto3" json:"embedding_dimension,omitempty"`
-	// llm that the server may ask, as "provider:model", or "none".
+	// The language model, as "provider:model", or "none".
 	Llm string `protobuf:"bytes,5,opt,name=llm,proto3" json:"llm,omitempty"`
-	// start_time of the server. UTC.
+	// When the server started. UTC.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// limits in force, by name; the unit is part of the name, as in "text_bytes_max".
+	// The limits in force, by name. Names end with the unit, for example "text_bytes_max".
 	Limits map[string]int64 `protobuf:"bytes,7,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// backup that is under way. Unset: none is, or the caller may not make one.
+	// The running backup. Unset: none, or the caller may not make backups.
 	Backup *BackupProgress `protobuf:"bytes,8,opt,name=backup,proto3" json:"backup,omitempty"`
-	// reranker that puts the best results in order where a caller asks for it, as "provider:model", or
-	// "none".
+	// The reranker, as "provider:model", or "none".
 	Reranker string `protobuf:"bytes,9,opt,name=reranker,proto3" json:"reranker,omitempty"`
-	// server_name of the server that answers, of several over the same records. Its audit log has it, too.
+	// The name of the responding server, to distinguish servers that share records. Its audit log has it
+	// as well.
 	ServerName    string `protobuf:"bytes,10,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -241,14 +241,14 @@ func (x *GetInfoResponse) GetServerName() string {
 	return ""
 }
 
-// BackupProgress tells how far a backup is.
+// BackupProgress is the progress of a running backup.
 type BackupProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the backup.
+	// The name of the backup.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// done_bytes have been copied.
+	// Number of bytes copied so far.
 	DoneBytes int64 `protobuf:"varint,2,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
-	// total_bytes are to be copied.
+	// Number of bytes to copy in total.
 	TotalBytes    int64 `protobuf:"varint,3,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -305,14 +305,14 @@ func (x *BackupProgress) GetTotalBytes() int64 {
 	return 0
 }
 
-// ListNamespacesRequest asks for namespaces.
+// ListNamespacesRequest selects the namespaces to list.
 type ListNamespacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// prefix that the names have. Empty: all.
+	// Only names with this prefix. Empty: all.
 	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// page_size is the most namespaces wanted. 0: 100. At most 1000; more is taken as 1000.
+	// The maximum number of namespaces per page. 0: 100. Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before. Empty: the first page.
+	// The `next_page_token` of the previous response. Empty: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -372,9 +372,9 @@ func (x *ListNamespacesRequest) GetPageToken() string {
 // ListNamespacesResponse is one page of namespaces.
 type ListNamespacesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespaces, ordered by name.
+	// The namespaces, ordered by name.
 	Namespaces []*NamespaceSummary `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -427,13 +427,13 @@ func (x *ListNamespacesResponse) GetNextPageToken() string {
 // NamespaceSummary is a namespace in a list.
 type NamespaceSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace is its name.
+	// The name of the namespace.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// item_count is how many items it holds.
+	// Number of items.
 	ItemCount int64 `protobuf:"varint,2,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
-	// revision of its last write.
+	// The revision of the last write.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	// create_time of its first write. UTC.
+	// When the first write was made. UTC.
 	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -497,10 +497,10 @@ func (x *NamespaceSummary) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// GetNamespaceStatsRequest asks for what a namespace holds.
+// GetNamespaceStatsRequest names the namespace to describe.
 type GetNamespaceStatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to look at. Required.
+	// The namespace. Required.
 	Namespace     string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -543,30 +543,29 @@ func (x *GetNamespaceStatsRequest) GetNamespace() string {
 	return ""
 }
 
-// GetNamespaceStatsResponse tells what a namespace holds.
+// GetNamespaceStatsResponse describes a namespace.
 type GetNamespaceStatsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace is its name.
+	// The name of the namespace.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// revision of its last write.
+	// The revision of the last write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// item_count is how many items it holds.
+	// Number of items.
 	ItemCount int64 `protobuf:"varint,3,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
-	// state_count is how many state keys it holds.
+	// Number of state keys.
 	StateCount int64 `protobuf:"varint,4,opt,name=state_count,json=stateCount,proto3" json:"state_count,omitempty"`
-	// embedded_count is how many of the items have a vector.
+	// Number of items that have a vector.
 	EmbeddedCount int64 `protobuf:"varint,5,opt,name=embedded_count,json=embeddedCount,proto3" json:"embedded_count,omitempty"`
-	// embedding_dimension of the vectors. 0: none yet.
+	// The dimension of the vectors. 0: there are none yet.
 	EmbeddingDimension int32 `protobuf:"varint,6,opt,name=embedding_dimension,json=embeddingDimension,proto3" json:"embedding_dimension,omitempty"`
-	// embedding_model that the vectors come from: the embedder's name, or "client" when the first
-	// vector was a client's own. Empty: none yet.
+	// The source of the vectors: the embedder's name, or "client" if a client sent the first vector. Empty:
+	// there are none yet.
 	EmbeddingModel string `protobuf:"bytes,7,opt,name=embedding_model,json=embeddingModel,proto3" json:"embedding_model,omitempty"`
-	// create_time of the first write. UTC.
+	// When the first write was made. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// index tells how vectors are searched at present.
+	// How vectors are searched at present.
 	Index *IndexStats `protobuf:"bytes,9,opt,name=index,proto3" json:"index,omitempty"`
-	// pending_count is how many of the items wait to be embedded, after their embedder did not answer or
-	// after Reembed.
+	// Number of items that wait to be embedded, because the embedder did not respond or after Reembed.
 	PendingCount  int64 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -675,17 +674,17 @@ func (x *GetNamespaceStatsResponse) GetPendingCount() int64 {
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
 type IndexStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// loaded tells whether the index is in memory.
+	// Whether the index is in memory.
 	Loaded bool `protobuf:"varint,1,opt,name=loaded,proto3" json:"loaded,omitempty"`
-	// kind of search: "exact" or "hnsw". Empty: not loaded.
+	// The kind of vector search: "exact" or "hnsw". Empty: not loaded.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// graph_count is how many vectors are in the HNSW graph.
+	// Number of vectors in the HNSW graph.
 	GraphCount int64 `protobuf:"varint,3,opt,name=graph_count,json=graphCount,proto3" json:"graph_count,omitempty"`
-	// exact_count is how many vectors are searched exactly.
+	// Number of vectors that are searched exactly.
 	ExactCount int64 `protobuf:"varint,4,opt,name=exact_count,json=exactCount,proto3" json:"exact_count,omitempty"`
-	// memory_bytes that the index takes, estimated.
+	// The estimated size of the index in memory.
 	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	// ef_search of the HNSW graph: how many candidates a search keeps. 0: no graph.
+	// The number of candidates that a search of the HNSW graph keeps. 0: no graph.
 	EfSearch      int32 `protobuf:"varint,6,opt,name=ef_search,json=efSearch,proto3" json:"ef_search,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -763,10 +762,10 @@ func (x *IndexStats) GetEfSearch() int32 {
 	return 0
 }
 
-// DeleteNamespaceRequest asks for a namespace to be removed.
+// DeleteNamespaceRequest names the namespace to remove.
 type DeleteNamespaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to remove. Required.
+	// The namespace to remove. Required.
 	Namespace     string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -809,12 +808,12 @@ func (x *DeleteNamespaceRequest) GetNamespace() string {
 	return ""
 }
 
-// DeleteNamespaceResponse confirms the removal.
+// DeleteNamespaceResponse is the result of DeleteNamespace.
 type DeleteNamespaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// removed_item_count is how many items were removed.
+	// Number of items removed.
 	RemovedItemCount int64 `protobuf:"varint,1,opt,name=removed_item_count,json=removedItemCount,proto3" json:"removed_item_count,omitempty"`
-	// removed_state_count is how many state keys were removed.
+	// Number of state keys removed.
 	RemovedStateCount int64 `protobuf:"varint,2,opt,name=removed_state_count,json=removedStateCount,proto3" json:"removed_state_count,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -864,7 +863,7 @@ func (x *DeleteNamespaceResponse) GetRemovedStateCount() int64 {
 	return 0
 }
 
-// FlushRequest has nothing to say.
+// FlushRequest is empty.
 type FlushRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -901,10 +900,10 @@ func (*FlushRequest) Descriptor() ([]byte, []int) {
 	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
-// FlushResponse confirms that everything is in place.
+// FlushResponse is the result of Flush.
 type FlushResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// duration that it took.
+	// How long the flush took.
 	Duration      *durationpb.Duration `protobuf:"bytes,1,opt,name=duration,proto3" json:"duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -947,11 +946,11 @@ func (x *FlushResponse) GetDuration() *durationpb.Duration {
 	return nil
 }
 
-// BackupRequest asks for a backup.
+// BackupRequest names the backup to write.
 type BackupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the backup: 1 to 64 characters out of A-Z a-z 0-9 . _ - that begins with a letter or
-	// a digit. Empty: a name made of the present time. One that exists is refused.
+	// The name of the backup: 1 to 64 characters from A-Z a-z 0-9 . _ -, beginning with a letter or a
+	// digit. Empty: a name derived from the current time. An existing name is rejected.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -994,20 +993,20 @@ func (x *BackupRequest) GetName() string {
 	return ""
 }
 
-// BackupResponse tells what was written.
+// BackupResponse is the result of Backup.
 type BackupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the backup, a folder inside the server's backup folder.
+	// The name of the backup, a folder in the server's backup folder.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// size_bytes of the copy.
+	// The size of the copy.
 	SizeBytes int64 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	// checksum of the copy, as "xxh3_128:" and 32 hexadecimal digits; also in its manifest.
+	// The checksum of the copy: "xxh3_128:" and 32 hexadecimal digits. The backup's manifest has it too.
 	Checksum string `protobuf:"bytes,3,opt,name=checksum,proto3" json:"checksum,omitempty"`
-	// namespace_count is how many namespaces it holds.
+	// Number of namespaces in the copy.
 	NamespaceCount int64 `protobuf:"varint,4,opt,name=namespace_count,json=namespaceCount,proto3" json:"namespace_count,omitempty"`
-	// item_count is how many items it holds.
+	// Number of items in the copy.
 	ItemCount int64 `protobuf:"varint,5,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
-	// duration that it took.
+	// How long the backup took.
 	Duration      *durationpb.Duration `protobuf:"bytes,6,opt,name=duration,proto3" json:"duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1085,13 +1084,13 @@ func (x *BackupResponse) GetDuration() *durationpb.Duration {
 	return nil
 }
 
-// ReembedRequest asks for a namespace to be moved to the server's embedder.
+// ReembedRequest names the namespace to move to the server's embedder.
 type ReembedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to move. Required.
+	// The namespace to move. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// replace_client_vectors agrees that vectors which clients brought are replaced, too. False: a
-	// namespace whose vectors are its clients' own is refused with EMBEDDER_REQUIRED.
+	// Also replace vectors that clients sent. False: a namespace with clients' vectors is rejected with
+	// EMBEDDER_REQUIRED.
 	ReplaceClientVectors bool `protobuf:"varint,2,opt,name=replace_client_vectors,json=replaceClientVectors,proto3" json:"replace_client_vectors,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -1141,14 +1140,14 @@ func (x *ReembedRequest) GetReplaceClientVectors() bool {
 	return false
 }
 
-// ReembedResponse tells that the move is under way.
+// ReembedResponse is the result of Reembed.
 type ReembedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pending_count is how many items wait to be embedded. 0: there was nothing to do.
+	// Number of items that wait to be embedded. 0: there was nothing to do.
 	PendingCount int64 `protobuf:"varint,1,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
-	// embedding_model that the namespace now uses.
+	// The embedder that the namespace now uses.
 	EmbeddingModel string `protobuf:"bytes,2,opt,name=embedding_model,json=embeddingModel,proto3" json:"embedding_model,omitempty"`
-	// revision of the namespace.
+	// The revision of the namespace.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1205,24 +1204,24 @@ func (x *ReembedResponse) GetRevision() int64 {
 	return 0
 }
 
-// UndoWritesRequest tells whose writes are to be taken back.
+// UndoWritesRequest selects the writes to revert.
 type UndoWritesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to work on. Required. One that was never written to has nothing to undo.
+	// The namespace. Required. One that was never written to has nothing to undo.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// writer whose writes they are, as in Provenance. Empty: of any name; then credential_id is
-	// required, or any_writer. At most 1 KiB.
+	// Revert writes by this writer, as in Provenance. Empty: any writer; then credential_id or any_writer
+	// is required. At most 1 KiB.
 	Writer string `protobuf:"bytes,2,opt,name=writer,proto3" json:"writer,omitempty"`
-	// credential_id of the credential that they were written with, as in Provenance. Empty: any.
+	// Revert writes with this credential, as in Provenance. Empty: any credential.
 	CredentialId string `protobuf:"bytes,3,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
-	// any_writer takes back what anybody wrote, also without a name. Not together with writer or
-	// credential_id. False: one of these is required.
+	// Revert the writes of all writers, also those without a name. Not together with writer or
+	// credential_id. False: one of those is required.
 	AnyWriter bool `protobuf:"varint,4,opt,name=any_writer,json=anyWriter,proto3" json:"any_writer,omitempty"`
-	// since is the time from which on they were written, by the server's clock. Required.
+	// Revert writes at or after this time, by the server's clock. Required.
 	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
-	// dry_run tells what would be done, and does nothing. False: it is done.
+	// Return what would be reverted, without changing anything. False: revert.
 	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// request_id makes a retry safe, as in AddRequest. Not together with dry_run.
+	// Makes a retry safe, as in AddRequest. Not together with dry_run.
 	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1307,22 +1306,21 @@ func (x *UndoWritesRequest) GetRequestId() string {
 	return ""
 }
 
-// UndoWritesResponse tells what was taken back.
+// UndoWritesResponse is the result of UndoWrites.
 type UndoWritesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// removed_count is how many items and states were removed.
+	// Number of items and states removed.
 	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
-	// restored_count is how many items and states got back the version before.
+	// Number of items and states whose previous version was restored.
 	RestoredCount int64 `protobuf:"varint,2,opt,name=restored_count,json=restoredCount,proto3" json:"restored_count,omitempty"`
-	// unrestorable_count is how many items and states could not be restored: those that they deleted, or
-	// replaced by what has expired; those whose version before is no longer kept (they stay as they are);
-	// those that somebody has changed since without changing the content; and documents that they replaced
-	// (which are removed: their former fragments are gone).
+	// Number of items and states that could not be restored. These are the ones that the writer deleted or
+	// replaced by a version that has expired; those whose previous version is no longer kept, or which
+	// another writer has since changed without changing the content (both stay as they are); and replaced
+	// documents, which are removed because their former fragments are gone.
 	UnrestorableCount int64 `protobuf:"varint,3,opt,name=unrestorable_count,json=unrestorableCount,proto3" json:"unrestorable_count,omitempty"`
-	// unrestorable_ids are ids of the items, and keys of the states, among them that still exist or
-	// existed until now. At most 100.
+	// The item ids and state keys of those that still exist or were removed by this call. At most 100.
 	UnrestorableIds []string `protobuf:"bytes,4,rep,name=unrestorable_ids,json=unrestorableIds,proto3" json:"unrestorable_ids,omitempty"`
-	// revision of the namespace afterwards.
+	// The revision of the namespace afterwards.
 	Revision      int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1393,15 +1391,16 @@ func (x *UndoWritesResponse) GetRevision() int64 {
 	return 0
 }
 
-// ListQuarantinedRequest asks for the writes in quarantine.
+// ListQuarantinedRequest selects the quarantined writes to list.
 type ListQuarantinedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has none.
+	// The namespace to read. Required. One that was never written to has none.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// page_size is the most writes wanted. 0: 100. At most 1000; more is taken as 1000. A page also ends
-	// at about 3 MiB.
+	// The maximum number of writes per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+	// ends at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1458,12 +1457,12 @@ func (x *ListQuarantinedRequest) GetPageToken() string {
 	return ""
 }
 
-// ListQuarantinedResponse is one page of writes.
+// ListQuarantinedResponse is one page of quarantined writes.
 type ListQuarantinedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// writes, the oldest first.
+	// The writes, oldest first.
 	Writes []*QuarantinedWrite `protobuf:"bytes,1,rep,name=writes,proto3" json:"writes,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1513,19 +1512,18 @@ func (x *ListQuarantinedResponse) GetNextPageToken() string {
 	return ""
 }
 
-// QuarantinedWrite is a write that waits for its review. What was one call is one write.
+// QuarantinedWrite is a write that waits for review: a whole call, or one item of an import.
 type QuarantinedWrite struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id of the write in quarantine.
+	// The id of the write in quarantine.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// reason that the policy gave.
+	// The write policy's reason.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// create_time is when it came.
+	// When the write was received. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// expire_time from which on it is removed without a review.
+	// When the write is removed if it has not been reviewed. UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// items as they would be written, with what a service keeps with them, as an export has it, and
-	// without embeddings.
+	// The items as they would be written, with their facet_json as in an export, without embeddings.
 	Items         []*MemoryItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1596,14 +1594,14 @@ func (x *QuarantinedWrite) GetItems() []*MemoryItem {
 	return nil
 }
 
-// ReviewQuarantinedRequest decides on one write.
+// ReviewQuarantinedRequest is a decision on one quarantined write.
 type ReviewQuarantinedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace of the write. Required.
+	// The namespace of the write. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// id of the write, as ListQuarantined tells it. Required.
+	// The id of the write, from ListQuarantined. Required.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// decision on it. Required.
+	// The decision. Required.
 	Decision      QuarantineDecision `protobuf:"varint,3,opt,name=decision,proto3,enum=memory_service.v1.QuarantineDecision" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1660,14 +1658,14 @@ func (x *ReviewQuarantinedRequest) GetDecision() QuarantineDecision {
 	return QuarantineDecision_QUARANTINE_DECISION_UNSPECIFIED
 }
 
-// ReviewQuarantinedResponse tells what became of it.
+// ReviewQuarantinedResponse is the result of ReviewQuarantined.
 type ReviewQuarantinedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// item_count is how many items were written; 0 where it was deleted.
+	// Number of items written. 0 if the write was deleted.
 	ItemCount int32 `protobuf:"varint,1,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
-	// revision of the namespace afterwards.
+	// The revision of the namespace afterwards.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+	// Anything the server could not do, such as embed the texts. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// InteractionKind tells what an interaction is.
+// InteractionKind is the kind of an interaction.
 type InteractionKind int32
 
 const (
@@ -81,41 +81,40 @@ func (InteractionKind) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_interaction_proto_rawDescGZIP(), []int{0}
 }
 
-// Interaction is a message, a response or a reflection, as stored.
+// Interaction is a stored message, response or reflection.
 type Interaction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id names the item inside its namespace.
+	// Identifies the item within its namespace.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// kind tells which of the three it is.
+	// Message, response or reflection.
 	Kind InteractionKind `protobuf:"varint,2,opt,name=kind,proto3,enum=memory_service.v1.InteractionKind" json:"kind,omitempty"`
-	// content is the text.
+	// The text.
 	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
-	// sender of a message; the agent's name for a response or a reflection. Never empty.
+	// The sender of a message, or the agent's name for a response or a reflection. Never empty.
 	Sender string `protobuf:"bytes,4,opt,name=sender,proto3" json:"sender,omitempty"`
-	// session_id is the conversation that it belongs to. Empty: none.
+	// The conversation that it belongs to. Empty: none.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// in_response_to is the id of the message that a response answers. Empty: it is not a response,
-	// or is linked to no message.
+	// The id of the message that a response answers. Empty: not a response, or linked to no message.
 	InResponseTo string `protobuf:"bytes,6,opt,name=in_response_to,json=inResponseTo,proto3" json:"in_response_to,omitempty"`
-	// original_message that a response answers, as it is stored now. Unset: it is not a response, is
-	// linked to no message, or the message was deleted. Left out inside an InteractionPair.
+	// The message that a response answers, as stored now. Unset: not a response, linked to no message, or
+	// the message was deleted. Omitted within an InteractionPair.
 	OriginalMessage *OriginalMessage `protobuf:"bytes,7,opt,name=original_message,json=originalMessage,proto3" json:"original_message,omitempty"`
-	// interaction_ids of what a reflection is about. Empty: not given, or not a reflection.
+	// The ids of the interactions that a reflection is about. Empty: not given, or not a reflection.
 	InteractionIds []string `protobuf:"bytes,8,rep,name=interaction_ids,json=interactionIds,proto3" json:"interaction_ids,omitempty"`
-	// create_time is when it was said. UTC.
+	// When it was said. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// update_time is when it was last written. UTC.
+	// When it was last written. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// expire_time is when it ceases to exist. Unset: never. UTC.
+	// When it expires and is removed. Unset: never. UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// labels for exact matching, as in MemoryItem.
+	// Labels for exact matching, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,12,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata that was stored with it, as in MemoryItem. Unset: none.
+	// Metadata stored with it, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,13,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// revision of the namespace at which it was last written.
+	// The revision of the namespace at which it was last written.
 	Revision int64 `protobuf:"varint,14,opt,name=revision,proto3" json:"revision,omitempty"`
-	// provenance tells who wrote it, what it was made of, and how far it is trusted. Set by the server.
-	// Unset as in MemoryItem: its trust is 1.
+	// Who wrote it, what it was made from, and how far it is trusted. Set by the server. Unset, as in
+	// MemoryItem: the trust is 1.
 	Provenance    *Provenance `protobuf:"bytes,15,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -256,17 +255,17 @@ func (x *Interaction) GetProvenance() *Provenance {
 	return nil
 }
 
-// OriginalMessage tells which message a response answers, by what it said.
+// OriginalMessage identifies the message that a response answers by its content.
 type OriginalMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// sender of the message. In requests, empty: any.
+	// The sender of the message. In requests, empty: any.
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
-	// content of the message, to the letter. Required in requests. At most 64 KiB.
+	// The exact content of the message. Required in requests. At most 64 KiB.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// create_time of the message. In requests, unset: any. UTC, kept to the microsecond.
+	// The create_time of the message. In requests, unset: any. UTC, stored to the microsecond.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// provenance tells who wrote the message, and how far it is trusted. Set by the server, and not looked
-	// at in requests. Unset as in MemoryItem: its trust is 1.
+	// Who wrote the message, and how far it is trusted. Set by the server, ignored in requests. Unset, as in
+	// MemoryItem: the trust is 1.
 	Provenance    *Provenance `protobuf:"bytes,4,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -330,31 +329,31 @@ func (x *OriginalMessage) GetProvenance() *Provenance {
 	return nil
 }
 
-// StoreInteractionRequest asks for a message to be written.
+// StoreInteractionRequest is a message to write.
 type StoreInteractionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @ and no
-	// "..", "//", leading or trailing "/".
+	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+	// "..", "//" or a leading or trailing "/".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// sender of the message, such as a user's id. Required. At most 256 bytes.
+	// The sender of the message, for example a user's id. Required. At most 256 bytes.
 	Sender string `protobuf:"bytes,2,opt,name=sender,proto3" json:"sender,omitempty"`
-	// content is the text of the message. Required. At most 64 KiB.
+	// The text of the message. Required. At most 64 KiB.
 	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
-	// create_time is when it was said. Unset: now. UTC, kept to the microsecond. It filters, but never
-	// orders: "newest" is the last written.
+	// When it was said. Unset: now. UTC, stored to the microsecond. Used to filter, never to order: the
+	// newest message is the one written last.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// session_id is the conversation that it belongs to. Empty: none. At most 256 bytes.
+	// The conversation that it belongs to. Empty: none. At most 256 bytes.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// id of the new item. Empty: the server makes one. 1 to 128 bytes of UTF-8 without control
+	// The id of the new item. Empty: the server generates one. 1 to 128 bytes of UTF-8 without control
 	// characters.
 	Id string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
-	// labels for exact matching, as in MemoryItem.
+	// Labels for exact matching, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with it, as in MemoryItem. Unset: none.
+	// Metadata to store with it, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// ttl is how long it lives from now. Unset: until it is deleted. Must be positive.
+	// How long it lives from now. Unset: until it is deleted. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,9,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -460,14 +459,14 @@ func (x *StoreInteractionRequest) GetRequestId() string {
 	return ""
 }
 
-// StoreInteractionResponse tells what was written.
+// StoreInteractionResponse is the result of StoreInteraction.
 type StoreInteractionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// interaction as written.
+	// The message as written.
 	Interaction *Interaction `protobuf:"bytes,1,opt,name=interaction,proto3" json:"interaction,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the text. Empty: nothing.
+	// Anything the server could not do, such as embed the text. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -524,36 +523,35 @@ func (x *StoreInteractionResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// StoreResponseRequest asks for a response to be written.
+// StoreResponseRequest is a response to write.
 type StoreResponseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// content is the text of the response. Required. At most 64 KiB.
+	// The text of the response. Required. At most 64 KiB.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// in_response_to is the id of the message that it answers. Empty: see original_message.
+	// The id of the message that it answers. Empty: see original_message.
 	InResponseTo string `protobuf:"bytes,3,opt,name=in_response_to,json=inResponseTo,proto3" json:"in_response_to,omitempty"`
-	// original_message that it answers, for a writer who does not have the id: the newest message
-	// that says this is linked. Not together with in_response_to. Unset: without an id either, the
-	// response is linked to no message.
+	// The message that it answers, for callers without its id: the response is linked to the newest message
+	// that matches. Not together with in_response_to. Unset, and no in_response_to: the response is linked
+	// to no message.
 	OriginalMessage *OriginalMessage `protobuf:"bytes,4,opt,name=original_message,json=originalMessage,proto3" json:"original_message,omitempty"`
-	// sender is the agent that answers. Empty: "system". At most 256 bytes.
+	// The agent that answers. Empty: "system". At most 256 bytes.
 	Sender string `protobuf:"bytes,5,opt,name=sender,proto3" json:"sender,omitempty"`
-	// create_time is when it was said. Unset: now. UTC, kept to the microsecond.
+	// When it was said. Unset: now. UTC, stored to the microsecond.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// session_id is the conversation that it belongs to. Empty: that of the message, if it is linked
-	// to one. At most 256 bytes.
+	// The conversation that it belongs to. Empty: that of the linked message, if any. At most 256 bytes.
 	SessionId string `protobuf:"bytes,7,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// id of the new item. Empty: the server makes one. 1 to 128 bytes of UTF-8 without control
+	// The id of the new item. Empty: the server generates one. 1 to 128 bytes of UTF-8 without control
 	// characters.
 	Id string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`
-	// labels for exact matching, as in MemoryItem.
+	// Labels for exact matching, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,9,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with it, as in MemoryItem. Unset: none.
+	// Metadata to store with it, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,10,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// ttl is how long it lives from now. Unset: until it is deleted. Must be positive.
+	// How long it lives from now. Unset: until it is deleted. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,11,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,12,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -673,14 +671,14 @@ func (x *StoreResponseRequest) GetRequestId() string {
 	return ""
 }
 
-// StoreResponseResponse tells what was written.
+// StoreResponseResponse is the result of StoreResponse.
 type StoreResponseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// interaction as written, with the id that it is linked to.
+	// The response as written, with the id of the linked message.
 	Interaction *Interaction `protobuf:"bytes,1,opt,name=interaction,proto3" json:"interaction,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the text. Empty: nothing.
+	// Anything the server could not do, such as embed the text. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -737,32 +735,32 @@ func (x *StoreResponseResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// StoreReflectionRequest asks for a reflection to be written.
+// StoreReflectionRequest is a reflection to write.
 type StoreReflectionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// content is the text of the reflection. Required. At most 64 KiB.
+	// The text of the reflection. Required. At most 64 KiB.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// interaction_ids of what it is about. Empty: nothing in particular. At most 100. They need not
-	// exist.
+	// The ids of the interactions that it is about. They need not exist. Empty: none in particular. At most
+	// 100.
 	InteractionIds []string `protobuf:"bytes,3,rep,name=interaction_ids,json=interactionIds,proto3" json:"interaction_ids,omitempty"`
-	// sender is the agent that reflects. Empty: "system". At most 256 bytes.
+	// The agent that reflects. Empty: "system". At most 256 bytes.
 	Sender string `protobuf:"bytes,4,opt,name=sender,proto3" json:"sender,omitempty"`
-	// create_time is when it was thought. Unset: now. UTC, kept to the microsecond.
+	// When the reflection was made. Unset: now. UTC, stored to the microsecond.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// session_id is the conversation that it belongs to. Empty: none. At most 256 bytes.
+	// The conversation that it belongs to. Empty: none. At most 256 bytes.
 	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// id of the new item. Empty: the server makes one. 1 to 128 bytes of UTF-8 without control
+	// The id of the new item. Empty: the server generates one. 1 to 128 bytes of UTF-8 without control
 	// characters.
 	Id string `protobuf:"bytes,7,opt,name=id,proto3" json:"id,omitempty"`
-	// labels for exact matching, as in MemoryItem.
+	// Labels for exact matching, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with it, as in MemoryItem. Unset: none.
+	// Metadata to store with it, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// ttl is how long it lives from now. Unset: until it is deleted. Must be positive.
+	// How long it lives from now. Unset: until it is deleted. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,10,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -875,14 +873,14 @@ func (x *StoreReflectionRequest) GetRequestId() string {
 	return ""
 }
 
-// StoreReflectionResponse tells what was written.
+// StoreReflectionResponse is the result of StoreReflection.
 type StoreReflectionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// interaction as written.
+	// The reflection as written.
 	Interaction *Interaction `protobuf:"bytes,1,opt,name=interaction,proto3" json:"interaction,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the text. Empty: nothing.
+	// Anything the server could not do, such as embed the text. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -939,43 +937,41 @@ func (x *StoreReflectionResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// RetrieveRelevantContextRequest asks for what fits a text.
+// RetrieveRelevantContextRequest is a text to find context for, with filters.
 type RetrieveRelevantContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no interactions.
+	// The namespace to read. Required. One that was never written to has no interactions.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// query to find context for, usually the new message. Required. At most 64 KiB.
+	// The text to find context for, usually the new message. Required. At most 64 KiB.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// interaction_limit is the most messages and responses wanted. Unset: 5. At most 100. 0: none.
+	// The maximum number of messages and responses. Unset: 5. At most 100. 0: none.
 	InteractionLimit *int32 `protobuf:"varint,3,opt,name=interaction_limit,json=interactionLimit,proto3,oneof" json:"interaction_limit,omitempty"`
-	// reflection_limit is the most reflections wanted. Unset: 2. At most 100. 0: none.
+	// The maximum number of reflections. Unset: 2. At most 100. 0: none.
 	ReflectionLimit *int32 `protobuf:"varint,4,opt,name=reflection_limit,json=reflectionLimit,proto3,oneof" json:"reflection_limit,omitempty"`
-	// session_id that messages and responses have; reflections have it or none. Empty: any.
+	// Only messages and responses of this session, and reflections of this session or of none. Empty: any.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// sender that messages have, with the responses to them. Reflections are found all the same.
-	// Empty: any.
+	// Only messages from this sender, and the responses to them. Does not apply to reflections. Empty: any.
 	Sender string `protobuf:"bytes,6,opt,name=sender,proto3" json:"sender,omitempty"`
-	// exclude_ids are left out, such as the new message's own when it is stored already. Empty: none.
-	// At most 100.
+	// Ids to omit, for example that of the new message if it is already stored. Empty: none. At most 100.
 	ExcludeIds []string `protobuf:"bytes,7,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
-	// labels that messages, responses and reflections have, all of them. Empty: any.
+	// Only messages, responses and reflections that have all of these labels. Empty: any.
 	Labels map[string]string `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// start_time: what has a create_time at or after it. Unset: no bound.
+	// Only those with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: what has a create_time before it. Unset: no bound.
+	// Only those with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// min_score that a result has. Unset: any. For scores see RetrieveResult.
+	// The minimum score of a result, see RetrieveResult. Unset: any.
 	MinScore *float64 `protobuf:"fixed64,11,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
-	// mode of the search. Unspecified: words and vectors together.
+	// The search mode. Unspecified: words and vectors.
 	Mode RetrieveMode `protobuf:"varint,12,opt,name=mode,proto3,enum=memory_service.v1.RetrieveMode" json:"mode,omitempty"`
-	// max_tokens that the texts of the answer may take together, estimated. The least fitting are left
-	// out. Unset: no bound but that of a response, about 3 MiB. Must be positive.
+	// The maximum number of tokens of the results' texts, estimated. The lowest-ranked are omitted. Unset:
+	// no limit except the size of a response, about 3 MiB. Must be positive.
 	MaxTokens *int32 `protobuf:"varint,13,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// explain adds to each result how its score came about. False: no explanation.
+	// Return how each score was calculated. False: no explanation.
 	Explain bool `protobuf:"varint,14,opt,name=explain,proto3" json:"explain,omitempty"`
-	// min_trust that the messages, responses and reflections have, 0 to 1. Unset: any.
+	// The minimum trust of messages, responses and reflections, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,15,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the messages, responses and reflections have one of, as in RetrieveOptions. Empty: any.
+	// Only messages, responses and reflections from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,16,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1123,16 +1119,16 @@ func (x *RetrieveRelevantContextRequest) GetSources() []SourceKind {
 	return nil
 }
 
-// RetrieveRelevantContextResponse is what fits the text.
+// RetrieveRelevantContextResponse is the context for a text.
 type RetrieveRelevantContextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// results: first messages and responses, the best first, then reflections, the best first.
+	// First messages and responses, best first, then reflections, best first.
 	Results []*ContextResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// token_count of the results' texts, estimated.
+	// The estimated number of tokens of the results' texts.
 	TokenCount int32 `protobuf:"varint,2,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1199,14 +1195,14 @@ func (x *RetrieveRelevantContextResponse) GetRevision() int64 {
 // ContextResult is one message, response or reflection found.
 type ContextResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// interaction that was found. Its `kind` marks reflections.
+	// The interaction. Its `kind` identifies reflections.
 	Interaction *Interaction `protobuf:"bytes,1,opt,name=interaction,proto3" json:"interaction,omitempty"`
-	// text for a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: ".
+	// The text for a prompt: the content, for reflections prefixed with "SYSTEM REFLECTION: ".
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// score of the interaction, higher is better, as in RetrieveResult. Scores of reflections come
-	// from a search of their own: do not compare them with the others.
+	// The score of the interaction; higher is better, as in RetrieveResult. Reflections are found by a
+	// separate search: compare their scores only with each other.
 	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
-	// explanation of the score. Unset unless asked for.
+	// How the score was calculated. Unset unless `explain` is set.
 	Explanation   *Explanation `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1270,31 +1266,33 @@ func (x *ContextResult) GetExplanation() *Explanation {
 	return nil
 }
 
-// RetrieveLastInteractionsRequest asks for the newest messages with their responses.
+// RetrieveLastInteractionsRequest selects the newest messages to read.
 type RetrieveLastInteractionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no interactions.
+	// The namespace to read. Required. One that was never written to has no interactions.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// limit is the most messages wanted, over all pages. Unset: 5. -1: no limit. 0: none.
+	// The maximum number of messages over all pages. Unset: 5. -1: no limit. 0: none.
 	Limit *int32 `protobuf:"varint,2,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// session_id that the messages have. Empty: any.
+	// Only messages of this session. Empty: any.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// sender that the messages have. Empty: any.
+	// Only messages from this sender. Empty: any.
 	Sender string `protobuf:"bytes,4,opt,name=sender,proto3" json:"sender,omitempty"`
-	// labels that the messages have, all of them. Empty: any.
+	// Only messages that have all of these labels. Empty: any.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// start_time: messages whose create_time is at or after it. Unset: no bound.
+	// Only messages with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: messages whose create_time is before it. Unset: no bound.
+	// Only messages with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// page_size is the most messages of one response. 0: as many as fit into about 3 MiB, at most
-	// 1000. At most 1000; more is taken as 1000.
+	// The maximum number of messages per response. 0: as many as fit into about 3 MiB, at most 1000.
+	// Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// min_trust that the messages have, and the responses that are shown and counted, 0 to 1. Unset: any.
+	// The minimum trust of the messages, and of the responses that are returned and counted, 0 to 1. Unset:
+	// any.
 	MinTrust *float64 `protobuf:"fixed64,10,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the messages have one of, and the responses that are shown and counted, as in
+	// Only messages from one of these sources, and only such responses are returned and counted; as in
 	// RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,11,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1411,11 +1409,11 @@ func (x *RetrieveLastInteractionsRequest) GetSources() []SourceKind {
 // RetrieveLastInteractionsResponse is one page of messages with their responses.
 type RetrieveLastInteractionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// interactions, the newest message first.
+	// The messages with their responses, newest message first.
 	Interactions []*InteractionPair `protobuf:"bytes,1,rep,name=interactions,proto3" json:"interactions,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// revision of the namespace that the page reflects.
+	// The revision of the namespace that the page reflects.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1472,14 +1470,14 @@ func (x *RetrieveLastInteractionsResponse) GetRevision() int64 {
 	return 0
 }
 
-// InteractionPair is a message with the responses to it.
+// InteractionPair is a message with its responses.
 type InteractionPair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// message that was sent.
+	// The message.
 	Message *Interaction `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// responses to it in the order in which they were written, at most the first 20. Empty: none yet.
+	// The first 20 responses in the order in which they were written. Empty: none yet.
 	Responses []*Interaction `protobuf:"bytes,2,rep,name=responses,proto3" json:"responses,omitempty"`
-	// response_count is how many responses it has. 0: none yet.
+	// The total number of responses. 0: none yet.
 	ResponseCount int32 `protobuf:"varint,3,opt,name=response_count,json=responseCount,proto3" json:"response_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

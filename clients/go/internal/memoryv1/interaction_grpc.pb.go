@@ -30,29 +30,29 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// InteractionService keeps what was said to an agent, what it answered and what it thinks of that,
-// and finds what matters for the next message.
+// InteractionService stores messages to an agent, its responses and its reflections, and finds the
+// context for the next message.
 //
-// Messages, responses and reflections are items of the namespace: MemoryService gets and deletes
-// them by their ids.
+// Messages, responses and reflections are items of the namespace: MemoryService reads and deletes them
+// by id.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","sender":"ada","content":"How does AI work?"}' localhost:50051 memory_service.v1.InteractionService/StoreInteraction
 type InteractionServiceClient interface {
-	// StoreInteraction writes a message that somebody sent to the agent. Errors: ITEM_ALREADY_EXISTS.
-	// May be retried when it carries a `request_id`.
+	// StoreInteraction writes a message to the agent. Errors: ITEM_ALREADY_EXISTS. Safe to retry with a
+	// `request_id`.
 	StoreInteraction(ctx context.Context, in *StoreInteractionRequest, opts ...grpc.CallOption) (*StoreInteractionResponse, error)
-	// StoreResponse writes what the agent answered, linked to the message by its id. A message may
-	// have several responses. Errors: ITEM_NOT_FOUND when there is no such message,
-	// ITEM_ALREADY_EXISTS. May be retried when it carries a `request_id`.
+	// StoreResponse writes a response of the agent, linked to its message by id. A message may have
+	// several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
+	// to retry with a `request_id`.
 	StoreResponse(ctx context.Context, in *StoreResponseRequest, opts ...grpc.CallOption) (*StoreResponseResponse, error)
-	// StoreReflection writes a thought of the agent about its own doing. Errors: ITEM_ALREADY_EXISTS.
-	// May be retried when it carries a `request_id`.
+	// StoreReflection writes a reflection of the agent on its own behaviour. Errors: ITEM_ALREADY_EXISTS.
+	// Safe to retry with a `request_id`.
 	StoreReflection(ctx context.Context, in *StoreReflectionRequest, opts ...grpc.CallOption) (*StoreReflectionResponse, error)
-	// RetrieveRelevantContext returns the messages and responses that fit a text best, then the
-	// reflections that do, marked as such.
+	// RetrieveRelevantContext returns the messages and responses that best match a text, followed by the
+	// best reflections, which are marked.
 	RetrieveRelevantContext(ctx context.Context, in *RetrieveRelevantContextRequest, opts ...grpc.CallOption) (*RetrieveRelevantContextResponse, error)
-	// RetrieveLastInteractions returns the newest messages, the newest first, each with its responses.
-	// Its cost does not grow with what else is stored.
+	// RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
+	// does not depend on how much else is stored.
 	RetrieveLastInteractions(ctx context.Context, in *RetrieveLastInteractionsRequest, opts ...grpc.CallOption) (*RetrieveLastInteractionsResponse, error)
 }
 
@@ -118,29 +118,29 @@ func (c *interactionServiceClient) RetrieveLastInteractions(ctx context.Context,
 // All implementations must embed UnimplementedInteractionServiceServer
 // for forward compatibility.
 //
-// InteractionService keeps what was said to an agent, what it answered and what it thinks of that,
-// and finds what matters for the next message.
+// InteractionService stores messages to an agent, its responses and its reflections, and finds the
+// context for the next message.
 //
-// Messages, responses and reflections are items of the namespace: MemoryService gets and deletes
-// them by their ids.
+// Messages, responses and reflections are items of the namespace: MemoryService reads and deletes them
+// by id.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","sender":"ada","content":"How does AI work?"}' localhost:50051 memory_service.v1.InteractionService/StoreInteraction
 type InteractionServiceServer interface {
-	// StoreInteraction writes a message that somebody sent to the agent. Errors: ITEM_ALREADY_EXISTS.
-	// May be retried when it carries a `request_id`.
+	// StoreInteraction writes a message to the agent. Errors: ITEM_ALREADY_EXISTS. Safe to retry with a
+	// `request_id`.
 	StoreInteraction(context.Context, *StoreInteractionRequest) (*StoreInteractionResponse, error)
-	// StoreResponse writes what the agent answered, linked to the message by its id. A message may
-	// have several responses. Errors: ITEM_NOT_FOUND when there is no such message,
-	// ITEM_ALREADY_EXISTS. May be retried when it carries a `request_id`.
+	// StoreResponse writes a response of the agent, linked to its message by id. A message may have
+	// several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
+	// to retry with a `request_id`.
 	StoreResponse(context.Context, *StoreResponseRequest) (*StoreResponseResponse, error)
-	// StoreReflection writes a thought of the agent about its own doing. Errors: ITEM_ALREADY_EXISTS.
-	// May be retried when it carries a `request_id`.
+	// StoreReflection writes a reflection of the agent on its own behaviour. Errors: ITEM_ALREADY_EXISTS.
+	// Safe to retry with a `request_id`.
 	StoreReflection(context.Context, *StoreReflectionRequest) (*StoreReflectionResponse, error)
-	// RetrieveRelevantContext returns the messages and responses that fit a text best, then the
-	// reflections that do, marked as such.
+	// RetrieveRelevantContext returns the messages and responses that best match a text, followed by the
+	// best reflections, which are marked.
 	RetrieveRelevantContext(context.Context, *RetrieveRelevantContextRequest) (*RetrieveRelevantContextResponse, error)
-	// RetrieveLastInteractions returns the newest messages, the newest first, each with its responses.
-	// Its cost does not grow with what else is stored.
+	// RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
+	// does not depend on how much else is stored.
 	RetrieveLastInteractions(context.Context, *RetrieveLastInteractionsRequest) (*RetrieveLastInteractionsResponse, error)
 	mustEmbedUnimplementedInteractionServiceServer()
 }

@@ -24,21 +24,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// HandleMessageOutcome tells what became of a message.
+// HandleMessageOutcome is the outcome for a message.
 type HandleMessageOutcome int32
 
 const (
 	// Never sent.
 	HandleMessageOutcome_HANDLE_MESSAGE_OUTCOME_UNSPECIFIED HandleMessageOutcome = 0
-	// The message is no command to save. Nothing was written, and there is no feedback.
+	// The message is not a command to save. Nothing was written, and there is no feedback.
 	HandleMessageOutcome_HANDLE_MESSAGE_OUTCOME_NOT_A_COMMAND HandleMessageOutcome = 1
-	// The chosen message was saved.
+	// The selected message was saved.
 	HandleMessageOutcome_HANDLE_MESSAGE_OUTCOME_SAVED HandleMessageOutcome = 2
-	// The chosen message had been saved before: `document` is that one. Nothing was written.
+	// The selected message had already been saved, as `document`. Nothing was written.
 	HandleMessageOutcome_HANDLE_MESSAGE_OUTCOME_ALREADY_SAVED HandleMessageOutcome = 3
-	// Among the last messages there is none of the agent with a text. Nothing was written.
+	// None of the last messages is a message of the agent with text. Nothing was written.
 	HandleMessageOutcome_HANDLE_MESSAGE_OUTCOME_NO_MESSAGE HandleMessageOutcome = 4
-	// The chosen message is a command to save itself. Nothing was written.
+	// The selected message is itself a command to save. Nothing was written.
 	HandleMessageOutcome_HANDLE_MESSAGE_OUTCOME_INVALID_STATE HandleMessageOutcome = 5
 )
 
@@ -89,52 +89,51 @@ func (HandleMessageOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_knowledge_proto_rawDescGZIP(), []int{0}
 }
 
-// Document is a text that is kept whole and searched by its fragments.
+// Document is a text that is stored whole and searched by its fragments.
 type Document struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id names the document inside its namespace. Empty when added: the server makes one. 1 to 128
+	// Identifies the document within its namespace. Empty when added: the server generates one. 1 to 128
 	// bytes of UTF-8 without control characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// text of the document. Required when added. At most 1 MiB. Empty in lists and search results.
+	// The text. Required when added. At most 1 MiB. Empty in lists and search results.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// title of the document. Empty: none. At most 512 bytes.
+	// The title. Empty: none. At most 512 bytes.
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	// source that the text comes from, such as a URL or a file's name. Never opened by the server.
-	// Empty: not given. At most 2 KiB.
+	// The origin of the text, for example a URL or a file name. The server never opens it. Empty: not
+	// given. At most 2 KiB.
 	Source string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
-	// source_item_id is the id of the message that was saved. Empty: the document was added as one.
-	// Set by the server.
+	// The id of the message that was saved by HandleMessage. Empty: the document was added directly. Set by
+	// the server.
 	SourceItemId string `protobuf:"bytes,5,opt,name=source_item_id,json=sourceItemId,proto3" json:"source_item_id,omitempty"`
-	// session_id is the conversation that the document belongs to. Empty: none. At most 256 bytes.
+	// The conversation that the document belongs to. Empty: none. At most 256 bytes.
 	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// labels for exact matching, as in MemoryItem. Its fragments are found by them too.
+	// Labels for exact matching, as in MemoryItem. They also apply to the fragments.
 	Labels map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with the document, as in MemoryItem. Unset: none.
+	// Metadata stored with the document, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// create_time is when the text came about. Unset when added: now. UTC, kept to the microsecond.
+	// When the text was created. Unset when added: now. UTC, stored to the microsecond.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// update_time is when this version was written. Set by the server. UTC.
+	// When this version was written. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// expire_time is when the document ceases to exist, with its fragments. Unset: never. Must lie in
-	// the future. UTC.
+	// When the document expires and is removed with its fragments. Unset: never. Must be in the future.
+	// UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// ttl is another way to give expire_time: that long from now. Only in requests; not together
-	// with expire_time. Must be positive.
+	// Time to live, an alternative to expire_time: the document expires this long after the write. Only in
+	// requests, and not together with expire_time. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,12,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// version counts the writes of this document: 1 for the first. Set by the server.
+	// Counts the writes of this document, from 1. Set by the server.
 	Version int64 `protobuf:"varint,13,opt,name=version,proto3" json:"version,omitempty"`
-	// fragment_count is how many fragments it has. Set by the server.
+	// Number of fragments. Set by the server.
 	FragmentCount int32 `protobuf:"varint,14,opt,name=fragment_count,json=fragmentCount,proto3" json:"fragment_count,omitempty"`
-	// size_bytes is the size of the text in bytes of UTF-8. Set by the server.
+	// The size of the text in bytes of UTF-8. Set by the server.
 	SizeBytes int64 `protobuf:"varint,15,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	// preview is the beginning of the text, at most 100 characters, and "..." when there is more. Set
-	// by the server, in lists and search results only.
+	// The first 100 characters of the text, followed by "..." if it is longer. Set by the server, only in
+	// lists and search results.
 	Preview string `protobuf:"bytes,16,opt,name=preview,proto3" json:"preview,omitempty"`
-	// revision of the namespace at which this version was written. Set by the server.
+	// The revision of the namespace at which this version was written. Set by the server.
 	Revision int64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
-	// provenance tells who wrote this version of the document, the message that it was saved from, and
-	// how far it is trusted. Set by the server, and not looked at in requests. Unset as in MemoryItem: its
-	// trust is 1.
+	// Who wrote this version of the document, the message that it was saved from, and how far it is
+	// trusted. Set by the server, ignored in requests. Unset, as in MemoryItem: the trust is 1.
 	Provenance    *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -296,31 +295,30 @@ func (x *Document) GetProvenance() *Provenance {
 	return nil
 }
 
-// Fragment is a piece of a document's text. Neighbours may overlap.
+// Fragment is a piece of a document's text. Adjacent fragments may overlap.
 type Fragment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id names the fragment inside its namespace. A new version of the document has new fragments.
+	// Identifies the fragment within its namespace. A new version of the document has new fragments.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// document_id of the document that it is a piece of.
+	// The id of the document.
 	DocumentId string `protobuf:"bytes,2,opt,name=document_id,json=documentId,proto3" json:"document_id,omitempty"`
-	// document_version of the document that it is a piece of.
+	// The version of the document.
 	DocumentVersion int64 `protobuf:"varint,3,opt,name=document_version,json=documentVersion,proto3" json:"document_version,omitempty"`
-	// index of the fragment in its document, from 0.
+	// The index of the fragment in its document, from 0.
 	Index int32 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
-	// text of the fragment: that of the document from start_offset to end_offset, to the letter.
+	// The text of the document from start_offset to end_offset, unchanged.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
-	// start_offset of the fragment in the document's text, in Unicode code points, from 0.
+	// Where the fragment starts in the document's text, in Unicode code points, from 0.
 	StartOffset int32 `protobuf:"varint,6,opt,name=start_offset,json=startOffset,proto3" json:"start_offset,omitempty"`
-	// end_offset is where the fragment ends, in Unicode code points: the first that is not in it.
+	// Where the fragment ends, in Unicode code points, exclusive.
 	EndOffset int32 `protobuf:"varint,7,opt,name=end_offset,json=endOffset,proto3" json:"end_offset,omitempty"`
-	// start_byte of the fragment in the document's text, in bytes of UTF-8, from 0.
+	// Where the fragment starts in the document's text, in bytes of UTF-8, from 0.
 	StartByte int32 `protobuf:"varint,8,opt,name=start_byte,json=startByte,proto3" json:"start_byte,omitempty"`
-	// end_byte is where the fragment ends, in bytes of UTF-8: the first that is not in it.
+	// Where the fragment ends, in bytes of UTF-8, exclusive.
 	EndByte int32 `protobuf:"varint,9,opt,name=end_byte,json=endByte,proto3" json:"end_byte,omitempty"`
-	// create_time is when the fragment was made. UTC.
+	// When the fragment was made. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// provenance tells who wrote the fragment, and how far it is trusted. Unset as in MemoryItem: its
-	// trust is 1.
+	// Who wrote the fragment, and how far it is trusted. Unset, as in MemoryItem: the trust is 1.
 	Provenance    *Provenance `protobuf:"bytes,11,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -433,15 +431,14 @@ func (x *Fragment) GetProvenance() *Provenance {
 	return nil
 }
 
-// SplitOptions tell how a text is split into fragments.
+// SplitOptions control how a text is split into fragments.
 type SplitOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// max_characters is the most Unicode code points of a fragment. Unset: the server's, 1000 unless
-	// it is configured otherwise. At least 100, at most 8000.
+	// The maximum length of a fragment in Unicode code points. Unset: the server's setting, by default 1000.
+	// At least 100, at most 8000.
 	MaxCharacters *int32 `protobuf:"varint,1,opt,name=max_characters,json=maxCharacters,proto3,oneof" json:"max_characters,omitempty"`
-	// overlap_characters is the most Unicode code points that a fragment repeats of the one before.
-	// Unset: the server's, 100 unless it is configured otherwise. 0: none. At most half of
-	// max_characters.
+	// The maximum number of Unicode code points that a fragment repeats from the previous one. Unset: the
+	// server's setting, by default 100. 0: none. At most half of max_characters.
 	OverlapCharacters *int32 `protobuf:"varint,2,opt,name=overlap_characters,json=overlapCharacters,proto3,oneof" json:"overlap_characters,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -491,40 +488,37 @@ func (x *SplitOptions) GetOverlapCharacters() int32 {
 	return 0
 }
 
-// HandleMessageRequest hands over a message that may be a command to save.
+// HandleMessageRequest is a message that may be a command to save.
 type HandleMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read and to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @
-	// and no "..", "//", leading or trailing "/".
+	// The namespace to read and write. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+	// "..", "//" or a leading or trailing "/".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// session_id is the conversation, or room, that the message was sent in. Required. At most 256
-	// bytes.
+	// The conversation or room that the message was sent in. Required. At most 256 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// text of the message. Empty: no command. At most 64 KiB.
+	// The text of the message. Empty: not a command. At most 64 KiB.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// message_id is the id of the item that is this message, if it is stored: it is never chosen.
-	// Empty: it is not stored.
+	// The id of this message's item, if it is stored, so that it is not selected. Empty: not stored.
 	MessageId string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// agent_name is the `name` that the agent's messages have. Empty: any message of ROLE_ASSISTANT.
-	// At most 256 bytes.
+	// The `name` of the agent's messages. Empty: all messages of ROLE_ASSISTANT are the agent's. At most 256
+	// bytes.
 	AgentName string `protobuf:"bytes,5,opt,name=agent_name,json=agentName,proto3" json:"agent_name,omitempty"`
-	// commands that count, in place of the server's. One with a space may stand anywhere in the
-	// message, in any case. One without must be the whole message, in any case, or stand in it in
-	// capitals. Empty: the server's, "save_memory", "save this" and "remember this" unless it is
-	// configured otherwise. At most 32, each of 1 to 64 characters.
+	// The commands, instead of the server's. A command with a space may occur anywhere in the message, in
+	// any case. One without a space must be the whole message, in any case, or occur in it in capitals.
+	// Empty: the server's setting, by default "save_memory", "save this" and "remember this". At most 32,
+	// each of 1 to 64 characters.
 	Commands []string `protobuf:"bytes,6,rep,name=commands,proto3" json:"commands,omitempty"`
-	// max_recent_messages is how many of the last messages of the conversation are looked at, this one
-	// included if it is stored. Unset: the server's, 5 unless it is configured otherwise. At least 1,
-	// at most 100.
+	// How many of the conversation's last messages to consider, including this one if it is stored. Unset:
+	// the server's setting, by default 5. At least 1, at most 100.
 	MaxRecentMessages *int32 `protobuf:"varint,7,opt,name=max_recent_messages,json=maxRecentMessages,proto3,oneof" json:"max_recent_messages,omitempty"`
-	// labels for the document, as in MemoryItem.
+	// Labels for the document, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata for the document, as in MemoryItem. Unset: none.
+	// Metadata for the document, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// split tells how the text is split. Unset: the server's way.
+	// How to split the text. Unset: the server's settings.
 	Split *SplitOptions `protobuf:"bytes,10,opt,name=split,proto3" json:"split,omitempty"`
-	// request_id makes a retry safe, as in AddRequest: it is answered like the first time, also when
-	// the agent has spoken since. Empty: no protection.
+	// Makes a retry safe, as in AddRequest: it returns the first response, even if the agent has sent
+	// messages since. Empty: a retry is handled as a new message.
 	RequestId     string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -637,24 +631,24 @@ func (x *HandleMessageRequest) GetRequestId() string {
 	return ""
 }
 
-// HandleMessageResponse tells what became of the message.
+// HandleMessageResponse is the result of HandleMessage.
 type HandleMessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// outcome for the message.
+	// The outcome for the message.
 	Outcome HandleMessageOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=memory_service.v1.HandleMessageOutcome" json:"outcome,omitempty"`
-	// feedback is what to tell the user. Empty: the message is no command.
+	// A text for the user. Empty: the message is not a command.
 	Feedback string `protobuf:"bytes,2,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	// command that was recognised, as in the list of commands. Empty: none.
+	// The recognised command, as in the list of commands. Empty: none.
 	Command string `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
-	// message that was chosen, without its embedding. Unset: none was.
+	// The selected message, without its embedding. Unset: none.
 	Message *MemoryItem `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
-	// document that the message is saved as, with its text. Unset: it is not saved.
+	// The document that the message is saved as, with its text. Unset: not saved.
 	Document *Document `protobuf:"bytes,5,opt,name=document,proto3" json:"document,omitempty"`
-	// fragments of the document, in their order. Empty: it is not saved.
+	// The fragments of the document, in order. Empty: not saved.
 	Fragments []*Fragment `protobuf:"bytes,6,rep,name=fragments,proto3" json:"fragments,omitempty"`
-	// revision of the namespace that the answer reflects; after the write, if there was one.
+	// The revision of the namespace that the response reflects: after the write, if there was one.
 	Revision int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the fragments. Empty: nothing.
+	// Anything the server could not do, such as embed the fragments. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,8,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -746,22 +740,21 @@ func (x *HandleMessageResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// AddDocumentRequest asks for a document to be written.
+// AddDocumentRequest is a document to write.
 type AddDocumentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// document to write. Required.
+	// The document to write. Required.
 	Document *Document `protobuf:"bytes,2,opt,name=document,proto3" json:"document,omitempty"`
-	// split tells how the text is split. Unset: the server's way.
+	// How to split the text. Unset: the server's settings.
 	Split *SplitOptions `protobuf:"bytes,3,opt,name=split,proto3" json:"split,omitempty"`
-	// replace lets the document take the place of the one that has its id, if there is one. False: an
-	// id that exists is refused.
+	// Replace the document with this id, if there is one. False: an existing id is rejected.
 	Replace bool `protobuf:"varint,4,opt,name=replace,proto3" json:"replace,omitempty"`
-	// expected_version makes the replacement conditional: it happens only if this is the document's
-	// current version. 0: only if the document does not exist. Only with `replace`. Unset: always.
+	// Replace only if this is the document's current version. 0: only if the document does not exist. Only
+	// with `replace`. Unset: replace unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,5,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -839,14 +832,14 @@ func (x *AddDocumentRequest) GetRequestId() string {
 	return ""
 }
 
-// AddDocumentResponse tells what was written.
+// AddDocumentResponse is the result of AddDocument.
 type AddDocumentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// document as written, without its text.
+	// The document as written, without its text.
 	Document *Document `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the fragments. Empty: nothing.
+	// Anything the server could not do, such as embed the fragments. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -903,20 +896,20 @@ func (x *AddDocumentResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// GetDocumentRequest asks for one document.
+// GetDocumentRequest identifies the document to read.
 type GetDocumentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required.
+	// The namespace to read. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// id of the document. Required.
+	// The id of the document. Required.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// include_fragments returns the fragments. False: they are left out.
+	// Return the fragments. False: they are omitted.
 	IncludeFragments bool `protobuf:"varint,3,opt,name=include_fragments,json=includeFragments,proto3" json:"include_fragments,omitempty"`
-	// page_size is the most fragments wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+	// The maximum number of fragments per page. 0: 100. Values above 1000 are reduced to 1000. A page also
 	// ends at about 3 MiB.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page of fragments wanted, from the response before. Empty: the first. Once the
-	// document has another version it is refused with INVALID_PAGE_TOKEN.
+	// The `next_page_token` of the previous response. Empty: the first page. Rejected with
+	// INVALID_PAGE_TOKEN once the document has a new version.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -987,16 +980,16 @@ func (x *GetDocumentRequest) GetPageToken() string {
 	return ""
 }
 
-// GetDocumentResponse is the document, with one page of its fragments.
+// GetDocumentResponse is a document with one page of its fragments.
 type GetDocumentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// document that was asked for. Its text is on the first page only.
+	// The document. Only the first page has its text.
 	Document *Document `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
-	// fragments of the document, in their order. Empty unless asked for.
+	// The fragments of the document, in order. Empty unless include_fragments is set.
 	Fragments []*Fragment `protobuf:"bytes,2,rep,name=fragments,proto3" json:"fragments,omitempty"`
-	// next_page_token gets the next page of fragments. Empty: this is the last.
+	// The token of the next page of fragments. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1060,29 +1053,30 @@ func (x *GetDocumentResponse) GetRevision() int64 {
 	return 0
 }
 
-// ListDocumentsRequest asks for documents in the order in which they were first added.
+// ListDocumentsRequest selects the documents to list, in the order in which they were first added.
 type ListDocumentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no documents.
+	// The namespace to read. Required. One that was never written to has no documents.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// page_size is the most documents wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+	// The maximum number of documents per page. 0: 100. Values above 1000 are reduced to 1000. A page also
 	// ends at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// session_id that the documents have. Empty: any.
+	// Only documents of this session. Empty: any.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// labels that the documents have, all of them, with these very values. Empty: any.
+	// Only documents that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// start_time: documents whose create_time is at or after it. Unset: no bound.
+	// Only documents with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: documents whose create_time is before it. Unset: no bound.
+	// Only documents with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// newest_first turns the order round. False: oldest first.
+	// Reverse the order. False: oldest first.
 	NewestFirst bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	// min_trust that the documents have, 0 to 1. Unset: any.
+	// The minimum trust of the documents, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,9,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the documents have one of, as in RetrieveOptions. Empty: any.
+	// Only documents from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,10,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1191,11 +1185,11 @@ func (x *ListDocumentsRequest) GetSources() []SourceKind {
 // ListDocumentsResponse is one page of documents.
 type ListDocumentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// documents of the page, without their texts.
+	// The documents of the page, without their texts.
 	Documents []*Document `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// revision of the namespace that the page reflects.
+	// The revision of the namespace that the page reflects.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1252,16 +1246,16 @@ func (x *ListDocumentsResponse) GetRevision() int64 {
 	return 0
 }
 
-// DeleteDocumentRequest asks for a document to be removed.
+// DeleteDocumentRequest identifies the document to remove.
 type DeleteDocumentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// id of the document. Required.
+	// The id of the document. Required.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// expected_version makes the removal conditional on the document's current version. Unset: always.
+	// Delete only if this is the document's current version. Unset: delete unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1325,12 +1319,12 @@ func (x *DeleteDocumentRequest) GetRequestId() string {
 	return ""
 }
 
-// DeleteDocumentResponse confirms the removal.
+// DeleteDocumentResponse is the result of DeleteDocument.
 type DeleteDocumentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// removed_fragment_count is how many fragments were removed.
+	// Number of fragments removed.
 	RemovedFragmentCount int64 `protobuf:"varint,1,opt,name=removed_fragment_count,json=removedFragmentCount,proto3" json:"removed_fragment_count,omitempty"`
-	// revision of the namespace after the removal.
+	// The revision of the namespace after the deletion.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1380,42 +1374,43 @@ func (x *DeleteDocumentResponse) GetRevision() int64 {
 	return 0
 }
 
-// SearchFragmentsRequest asks for the fragments that fit a text.
+// SearchFragmentsRequest is a text to search for, with filters.
 type SearchFragmentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no fragments.
+	// The namespace to read. Required. One that was never written to has no fragments.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// query to find fragments for. Required. At most 64 KiB.
+	// The text to search for. Required. At most 64 KiB.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// limit is the most fragments wanted, over all pages. Unset: 5. -1: no limit. 0: none.
+	// The maximum number of fragments over all pages. Unset: 5. -1: no limit. 0: none.
 	Limit *int32 `protobuf:"varint,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// document_ids of the documents to search. Empty: all. At most 100.
+	// Only fragments of these documents. Empty: all. At most 100.
 	DocumentIds []string `protobuf:"bytes,4,rep,name=document_ids,json=documentIds,proto3" json:"document_ids,omitempty"`
-	// session_id that the documents have. Empty: any.
+	// Only documents of this session. Empty: any.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// labels that the documents have, all of them, with these very values. Empty: any.
+	// Only documents that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// start_time: documents whose create_time is at or after it. Unset: no bound.
+	// Only documents with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: documents whose create_time is before it. Unset: no bound.
+	// Only documents with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// min_score that a result has. Unset: any. For scores see RetrieveResult.
+	// The minimum score of a result, see RetrieveResult. Unset: any.
 	MinScore *float64 `protobuf:"fixed64,9,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
-	// mode of the search. Unspecified: words and vectors together.
+	// The search mode. Unspecified: words and vectors.
 	Mode RetrieveMode `protobuf:"varint,10,opt,name=mode,proto3,enum=memory_service.v1.RetrieveMode" json:"mode,omitempty"`
-	// max_tokens that the fragments' texts may take together, over all pages, estimated. The least
-	// fitting are left out. Unset: no bound. Must be positive.
+	// The maximum number of tokens of the fragments' texts over all pages, estimated. The lowest-ranked are
+	// omitted. Unset: no limit. Must be positive.
 	MaxTokens *int32 `protobuf:"varint,11,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// explain adds to each result how its score came about. False: no explanation.
+	// Return how each score was calculated. False: no explanation.
 	Explain bool `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
-	// page_size is the most results of one response. 0: as many as fit into about 3 MiB, at most
-	// 1000. At most 1000; more is taken as 1000.
+	// The maximum number of results per response. 0: as many as fit into about 3 MiB, at most 1000.
+	// Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,13,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,14,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// min_trust that the fragments have, 0 to 1. Unset: any.
+	// The minimum trust of the fragments, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,15,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the fragments have one of, as in RetrieveOptions. Empty: any.
+	// Only fragments from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,16,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1566,13 +1561,13 @@ func (x *SearchFragmentsRequest) GetSources() []SourceKind {
 // SearchFragmentsResponse is one page of results.
 type SearchFragmentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// results, the best first.
+	// The results, best first.
 	Results []*FragmentResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1639,13 +1634,13 @@ func (x *SearchFragmentsResponse) GetRevision() int64 {
 // FragmentResult is one fragment found.
 type FragmentResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// fragment that was found.
+	// The fragment.
 	Fragment *Fragment `protobuf:"bytes,1,opt,name=fragment,proto3" json:"fragment,omitempty"`
-	// document that it is a piece of, without its text.
+	// Its document, without the text.
 	Document *Document `protobuf:"bytes,2,opt,name=document,proto3" json:"document,omitempty"`
-	// score of the fragment, higher is better, as in RetrieveResult.
+	// The score of the fragment; higher is better, as in RetrieveResult.
 	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
-	// explanation of the score. Unset unless asked for.
+	// How the score was calculated. Unset unless `explain` is set.
 	Explanation   *Explanation `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -31,30 +31,30 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// KnowledgeService keeps documents, split into fragments that are searched, and saves a message of
-// the agent as a document when the user says so.
+// KnowledgeService stores documents, split into searchable fragments, and saves a message of the agent
+// as a document when the user asks for it.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","session_id":"room-1","text":"Remember this!"}' localhost:50051 memory_service.v1.KnowledgeService/HandleMessage
 type KnowledgeServiceClient interface {
-	// HandleMessage looks whether a message is a command to save, such as "save this". If it is, the
-	// agent's latest other message among the last ones of the conversation is stored as a document
-	// with its fragments, all or nothing. The message itself is not stored. An error carries the text
-	// for the user as "feedback" in its metadata. May be retried when it carries a `request_id`.
+	// HandleMessage checks whether a message is a command to save, such as "save this". If it is, the
+	// agent's latest message among the last ones of the conversation is saved as a document with its
+	// fragments, atomically. The message itself is not stored. Errors have `feedback`, a text for the user,
+	// in their metadata. Safe to retry with a `request_id`.
 	HandleMessage(ctx context.Context, in *HandleMessageRequest, opts ...grpc.CallOption) (*HandleMessageResponse, error)
-	// AddDocument splits a text and stores it with its fragments, all or nothing.
-	// Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) when `expected_version` is given and is
-	// not current. May be retried when it carries a `request_id`.
+	// AddDocument splits a text and writes it with its fragments, atomically.
+	// Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not
+	// the current version. Safe to retry with a `request_id`.
 	AddDocument(ctx context.Context, in *AddDocumentRequest, opts ...grpc.CallOption) (*AddDocumentResponse, error)
-	// GetDocument returns a document with its text and, if asked for, its fragments.
+	// GetDocument returns a document with its text and optionally its fragments.
 	// Errors: DOCUMENT_NOT_FOUND.
 	GetDocument(ctx context.Context, in *GetDocumentRequest, opts ...grpc.CallOption) (*GetDocumentResponse, error)
-	// ListDocuments pages through the documents of a namespace in the order in which they were first
-	// added. Their texts are left out.
+	// ListDocuments pages through the documents of a namespace in the order in which they were first added.
+	// Texts are omitted.
 	ListDocuments(ctx context.Context, in *ListDocumentsRequest, opts ...grpc.CallOption) (*ListDocumentsResponse, error)
-	// DeleteDocument removes a document and all its fragments, from the records and from every index.
+	// DeleteDocument removes a document and all its fragments from the records and every index.
 	// Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteDocument(ctx context.Context, in *DeleteDocumentRequest, opts ...grpc.CallOption) (*DeleteDocumentResponse, error)
-	// SearchFragments returns the fragments that fit a text best, the best first.
+	// SearchFragments returns the fragments that best match a text, best first.
 	SearchFragments(ctx context.Context, in *SearchFragmentsRequest, opts ...grpc.CallOption) (*SearchFragmentsResponse, error)
 }
 
@@ -130,30 +130,30 @@ func (c *knowledgeServiceClient) SearchFragments(ctx context.Context, in *Search
 // All implementations must embed UnimplementedKnowledgeServiceServer
 // for forward compatibility.
 //
-// KnowledgeService keeps documents, split into fragments that are searched, and saves a message of
-// the agent as a document when the user says so.
+// KnowledgeService stores documents, split into searchable fragments, and saves a message of the agent
+// as a document when the user asks for it.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","session_id":"room-1","text":"Remember this!"}' localhost:50051 memory_service.v1.KnowledgeService/HandleMessage
 type KnowledgeServiceServer interface {
-	// HandleMessage looks whether a message is a command to save, such as "save this". If it is, the
-	// agent's latest other message among the last ones of the conversation is stored as a document
-	// with its fragments, all or nothing. The message itself is not stored. An error carries the text
-	// for the user as "feedback" in its metadata. May be retried when it carries a `request_id`.
+	// HandleMessage checks whether a message is a command to save, such as "save this". If it is, the
+	// agent's latest message among the last ones of the conversation is saved as a document with its
+	// fragments, atomically. The message itself is not stored. Errors have `feedback`, a text for the user,
+	// in their metadata. Safe to retry with a `request_id`.
 	HandleMessage(context.Context, *HandleMessageRequest) (*HandleMessageResponse, error)
-	// AddDocument splits a text and stores it with its fragments, all or nothing.
-	// Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) when `expected_version` is given and is
-	// not current. May be retried when it carries a `request_id`.
+	// AddDocument splits a text and writes it with its fragments, atomically.
+	// Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not
+	// the current version. Safe to retry with a `request_id`.
 	AddDocument(context.Context, *AddDocumentRequest) (*AddDocumentResponse, error)
-	// GetDocument returns a document with its text and, if asked for, its fragments.
+	// GetDocument returns a document with its text and optionally its fragments.
 	// Errors: DOCUMENT_NOT_FOUND.
 	GetDocument(context.Context, *GetDocumentRequest) (*GetDocumentResponse, error)
-	// ListDocuments pages through the documents of a namespace in the order in which they were first
-	// added. Their texts are left out.
+	// ListDocuments pages through the documents of a namespace in the order in which they were first added.
+	// Texts are omitted.
 	ListDocuments(context.Context, *ListDocumentsRequest) (*ListDocumentsResponse, error)
-	// DeleteDocument removes a document and all its fragments, from the records and from every index.
+	// DeleteDocument removes a document and all its fragments from the records and every index.
 	// Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteDocument(context.Context, *DeleteDocumentRequest) (*DeleteDocumentResponse, error)
-	// SearchFragments returns the fragments that fit a text best, the best first.
+	// SearchFragments returns the fragments that best match a text, best first.
 	SearchFragments(context.Context, *SearchFragmentsRequest) (*SearchFragmentsResponse, error)
 	mustEmbedUnimplementedKnowledgeServiceServer()
 }

@@ -25,12 +25,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ItemKind tells which service an item is of, and what it is there.
+// ItemKind is the service that an item belongs to, and its role there.
 type ItemKind int32
 
 const (
-	// Added by MemoryService. In requests, as a list of kinds that is empty: those of a conversation,
-	// which are plain items, messages, responses and reflections.
+	// Added by MemoryService. In requests, an empty list of kinds selects conversations: plain items,
+	// messages, responses and reflections.
 	ItemKind_ITEM_KIND_UNSPECIFIED ItemKind = 0
 	// A message of InteractionService.
 	ItemKind_ITEM_KIND_MESSAGE ItemKind = 1
@@ -40,7 +40,7 @@ const (
 	ItemKind_ITEM_KIND_REFLECTION ItemKind = 3
 	// A memory of UserMemoryService.
 	ItemKind_ITEM_KIND_USER_MEMORY ItemKind = 4
-	// A document of KnowledgeService. Its fragments are searched, not the document itself.
+	// A document of KnowledgeService. Searches find its fragments, not the document itself.
 	ItemKind_ITEM_KIND_DOCUMENT ItemKind = 5
 	// A fragment of a document of KnowledgeService.
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
@@ -95,25 +95,25 @@ func (ItemKind) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{0}
 }
 
-// SourceKind tells where the content of an item comes from.
+// SourceKind is the origin of an item's content.
 type SourceKind int32
 
 const (
-	// Not said, and the content does not tell: a text or data of a caller of which nothing is known.
+	// Unknown: the writer did not say, and the content does not show it (text or data).
 	SourceKind_SOURCE_KIND_UNSPECIFIED SourceKind = 0
-	// A human said it. Implied by ROLE_USER.
+	// Said by a human. Implied by ROLE_USER.
 	SourceKind_SOURCE_KIND_USER SourceKind = 1
-	// An agent, or its model, said it. Implied by ROLE_ASSISTANT.
+	// Said by an agent or its model. Implied by ROLE_ASSISTANT.
 	SourceKind_SOURCE_KIND_AGENT SourceKind = 2
-	// A tool returned it. Implied by ROLE_TOOL and by a tool_call_result.
+	// Returned by a tool. Implied by ROLE_TOOL and by tool_call_result.
 	SourceKind_SOURCE_KIND_TOOL SourceKind = 3
-	// It was read on the web.
+	// Read on the web.
 	SourceKind_SOURCE_KIND_WEB SourceKind = 4
-	// It stands in a document. Implied for those of KnowledgeService.
+	// Part of a document. Implied for documents and fragments of KnowledgeService.
 	SourceKind_SOURCE_KIND_DOCUMENT SourceKind = 5
-	// It was made of other items: a reflection, a memory that was extracted or consolidated.
+	// Made from other items: a reflection, or an extracted or consolidated memory.
 	SourceKind_SOURCE_KIND_DERIVED SourceKind = 6
-	// It was imported by somebody who does not administer the server.
+	// Imported by a caller that is not an administrator.
 	SourceKind_SOURCE_KIND_IMPORT SourceKind = 7
 )
 
@@ -168,15 +168,15 @@ func (SourceKind) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{1}
 }
 
-// Role of the one who speaks.
+// Role is the role of the author of a message.
 type Role int32
 
 const (
-	// Not said. Refused in messages that are added.
+	// Not given. Rejected in messages that are added.
 	Role_ROLE_UNSPECIFIED Role = 0
 	// Instructions and context.
 	Role_ROLE_SYSTEM Role = 1
-	// The human, or the agent that stands in for one.
+	// The human, or an agent in that role.
 	Role_ROLE_USER Role = 2
 	// The model.
 	Role_ROLE_ASSISTANT Role = 3
@@ -229,18 +229,18 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
-// OnDuplicate tells what becomes of an imported item whose id exists already.
+// OnDuplicate selects how Import handles an item id or a state key that already exists.
 type OnDuplicate int32
 
 const (
-	// Like ON_DUPLICATE_FAIL.
+	// The same as ON_DUPLICATE_FAIL.
 	OnDuplicate_ON_DUPLICATE_UNSPECIFIED OnDuplicate = 0
-	// The batch is refused, for an item with ITEM_ALREADY_EXISTS and for a state with
-	// VERSION_MISMATCH, and the import ends.
+	// Reject the batch and end the import, with ITEM_ALREADY_EXISTS for an item and VERSION_MISMATCH for
+	// a state.
 	OnDuplicate_ON_DUPLICATE_FAIL OnDuplicate = 1
-	// The stored item stays as it is, and is counted as skipped. Makes an import resumable.
+	// Keep the stored entry and count it as skipped. Makes an import resumable.
 	OnDuplicate_ON_DUPLICATE_SKIP OnDuplicate = 2
-	// The imported item takes the place of the stored one.
+	// Replace the stored entry.
 	OnDuplicate_ON_DUPLICATE_REPLACE OnDuplicate = 3
 )
 
@@ -287,18 +287,17 @@ func (OnDuplicate) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{3}
 }
 
-// RetrieveMode tells by what a query is answered.
+// RetrieveMode selects how a query is answered.
 type RetrieveMode int32
 
 const (
-	// What fits the query: words and vectors together for a text, vectors for a vector alone,
-	// recency for no query.
+	// Chosen by the query: hybrid for a text, vectors for a vector alone, recency without a query.
 	RetrieveMode_RETRIEVE_MODE_UNSPECIFIED RetrieveMode = 0
-	// Words and vectors together.
+	// Words and vectors.
 	RetrieveMode_RETRIEVE_MODE_HYBRID RetrieveMode = 1
-	// Vectors alone: the cosine similarity to the query's vector.
+	// Vectors only: cosine similarity to the query's vector.
 	RetrieveMode_RETRIEVE_MODE_VECTOR RetrieveMode = 2
-	// Words alone: BM25 over the namespace, the words of a turn's neighbours in its session counting, too.
+	// Words only: BM25 within the namespace. Turns also match words of neighbouring turns of their session.
 	RetrieveMode_RETRIEVE_MODE_LEXICAL RetrieveMode = 3
 )
 
@@ -345,33 +344,32 @@ func (RetrieveMode) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{4}
 }
 
-// DegradationReason tells what could not be done.
+// DegradationReason is the cause of a degradation.
 type DegradationReason int32
 
 const (
 	// Never sent.
 	DegradationReason_DEGRADATION_REASON_UNSPECIFIED DegradationReason = 0
-	// The server runs without an embedder: text was searched or indexed by its words alone.
+	// The server has no embedder: text was searched or indexed by words only.
 	DegradationReason_DEGRADATION_REASON_NO_EMBEDDER DegradationReason = 1
-	// The embedder did not answer: text was searched by its words alone.
+	// The embedder did not respond: text was searched by words only.
 	DegradationReason_DEGRADATION_REASON_EMBEDDER_UNAVAILABLE DegradationReason = 2
-	// The vectors of the namespace are its clients' own, or come from another model: text was
-	// searched or indexed by its words alone. Send vectors.
+	// The vectors of the namespace come from clients or from another model: text was searched or indexed
+	// by words only. Send vectors.
 	DegradationReason_DEGRADATION_REASON_FOREIGN_VECTORS DegradationReason = 3
-	// Not sent: `decided_by` tells it. The server runs without a language model: rules decided.
+	// Not sent; see `decided_by`. The server has no language model: rules decided.
 	DegradationReason_DEGRADATION_REASON_NO_LLM DegradationReason = 4
-	// Not sent: `decided_by` and `failures` tell it. The language model did not answer, or not in a way that
-	// could be read: rules decided.
+	// Not sent; see `decided_by` and `failures`. The language model gave no usable answer: rules decided.
 	DegradationReason_DEGRADATION_REASON_LLM_UNAVAILABLE DegradationReason = 5
-	// Items of the namespace wait for their vectors: until then they are found by their words alone.
+	// Items of the namespace wait for their vectors and are found by words only until then.
 	DegradationReason_DEGRADATION_REASON_EMBEDDING_PENDING DegradationReason = 6
-	// The server runs without a reranker: the order is that of the scores.
+	// The server has no reranker: results keep the order of their scores.
 	DegradationReason_DEGRADATION_REASON_NO_RERANKER DegradationReason = 7
-	// The reranker failed: the order is that of the scores.
+	// The reranker failed: results keep the order of their scores.
 	DegradationReason_DEGRADATION_REASON_RERANKER_UNAVAILABLE DegradationReason = 8
-	// The server's write policy put the write into quarantine; the message has its reason. It is kept, but
-	// nothing of it can be read, and nothing it would replace or end is changed, until an administrator
-	// releases it. What the answer tells of items is what they would be: they have no revision.
+	// The server's write policy quarantined the write; the message has its reason. Until an administrator
+	// releases the write, nothing of it is visible, and nothing that it would replace or end changes. The
+	// items in the response are what would be written and have no revision.
 	DegradationReason_DEGRADATION_REASON_QUARANTINED DegradationReason = 9
 )
 
@@ -430,7 +428,7 @@ func (DegradationReason) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{5}
 }
 
-// ChangeType tells what happened.
+// ChangeType is the type of a change.
 type ChangeType int32
 
 const (
@@ -442,17 +440,17 @@ const (
 	ChangeType_CHANGE_TYPE_ITEM_UPDATED ChangeType = 2
 	// An item was deleted.
 	ChangeType_CHANGE_TYPE_ITEM_DELETED ChangeType = 3
-	// An item's expire_time passed.
+	// An item expired.
 	ChangeType_CHANGE_TYPE_ITEM_EXPIRED ChangeType = 4
-	// Everything was removed from the namespace.
+	// The namespace was reset.
 	ChangeType_CHANGE_TYPE_RESET ChangeType = 5
-	// A state value was saved.
+	// A state was saved.
 	ChangeType_CHANGE_TYPE_STATE_SAVED ChangeType = 6
 	// A state key was deleted.
 	ChangeType_CHANGE_TYPE_STATE_DELETED ChangeType = 7
-	// A state entry's time to live ended.
+	// A state expired.
 	ChangeType_CHANGE_TYPE_STATE_EXPIRED ChangeType = 8
-	// Every state key was removed.
+	// All state keys were removed.
 	ChangeType_CHANGE_TYPE_STATE_CLEARED ChangeType = 9
 )
 
@@ -511,17 +509,15 @@ func (ChangeType) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{6}
 }
 
-// MemoryItem is one thing remembered: a message, what a tool returned, a text or structured data.
-// It has at most 2 MiB in all.
+// MemoryItem is a stored message, tool result, text or piece of structured data, at most 2 MiB in all.
 type MemoryItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id names the item inside its namespace. Empty when added: the server makes one. 1 to 128
+	// Identifies the item within its namespace. Empty when added: the server generates one. 1 to 128
 	// bytes of UTF-8 without control characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// session_id is the conversation inside the namespace that the item belongs to. Empty: none.
-	// At most 256 bytes.
+	// The conversation within the namespace that the item belongs to. Empty: none. At most 256 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// content is what is remembered. Required.
+	// The content of the item. Required.
 	//
 	// Types that are valid to be assigned to Content:
 	//
@@ -530,36 +526,36 @@ type MemoryItem struct {
 	//	*MemoryItem_Text
 	//	*MemoryItem_Data
 	Content isMemoryItem_Content `protobuf_oneof:"content"`
-	// create_time is when it happened. Unset when added: now. UTC, kept to the microsecond. Times
-	// filter, but never order: the order of a namespace is the order of its writes.
+	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Times are used to
+	// filter, never to order: items are ordered by when they were written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// update_time is when the item was last written. Set by the server. UTC.
+	// When the item was last written. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// expire_time is when the item ceases to exist. Unset: never. Must lie in the future. UTC.
+	// When the item expires and is removed. Unset: never. Must be in the future. UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// labels for exact matching, as in {"topic": "travel"}. At most 64; a key has 1 to 64 bytes, a
-	// value at most 256.
+	// Labels for exact matching, for example {"topic": "travel"}. At most 64; keys have 1 to 64 bytes,
+	// values at most 256.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with the item and returned with it. At most 16 KiB as JSON, 8 levels deep.
+	// Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
 	Metadata *structpb.Struct `protobuf:"bytes,11,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// embedding of the content. When added: the client's own vector; unset, the server embeds the
-	// text itself. Returned only where `include_embedding` asks for it.
+	// The vector of the content. When added: the client's own vector; unset, the server embeds the text.
+	// Returned only if `include_embedding` is set.
 	Embedding *Embedding `protobuf:"bytes,12,opt,name=embedding,proto3" json:"embedding,omitempty"`
-	// revision of the namespace at which the item was last written. Set by the server.
+	// The revision of the namespace at which the item was last written. Set by the server.
 	Revision int64 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
-	// ttl is another way to give expire_time: that long from now. Only in requests; not together
-	// with expire_time. Must be positive.
+	// Time to live, an alternative to expire_time: the item expires this long after the write. Only in
+	// requests, and not together with expire_time. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,14,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// kind of the item. Set by the server; taken from the request in Import only.
+	// The kind of the item. Set by the server; read from requests only in Import.
 	Kind ItemKind `protobuf:"varint,15,opt,name=kind,proto3,enum=memory_service.v1.ItemKind" json:"kind,omitempty"`
-	// facet_json is what the service of its kind keeps with it, as a JSON object. In Export and Import
-	// only. Empty: nothing. At most 64 KiB.
+	// Data of the service that the item belongs to, as a JSON object. Only in Export and Import. Empty:
+	// none. At most 64 KiB.
 	FacetJson string `protobuf:"bytes,16,opt,name=facet_json,json=facetJson,proto3" json:"facet_json,omitempty"`
-	// importance of the item, 0 to 1, for searches that weigh it. Unset: 0.5 counts.
+	// Importance, 0 to 1, for searches that weight it. Unset: counts as 0.5.
 	Importance *float64 `protobuf:"fixed64,17,opt,name=importance,proto3,oneof" json:"importance,omitempty"`
-	// provenance tells who wrote this version of the item, where its content comes from, and how far it
-	// is trusted. When added: what its writer says of it. Unset in a response: nobody with a name wrote
-	// it and nothing was said, so that its trust is 1.
+	// Who wrote this version of the item, where its content comes from, and how far it is trusted. When
+	// added: the writer's claims. Unset in a response: the writer had no name and made no claims; the
+	// trust is 1.
 	Provenance    *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -741,22 +737,22 @@ type isMemoryItem_Content interface {
 }
 
 type MemoryItem_ChatMessage struct {
-	// chat_message is what somebody said.
+	// A message of a conversation.
 	ChatMessage *ChatMessage `protobuf:"bytes,3,opt,name=chat_message,json=chatMessage,proto3,oneof"`
 }
 
 type MemoryItem_ToolCallResult struct {
-	// tool_call_result is what a tool returned.
+	// The result of a tool.
 	ToolCallResult *ToolCallResult `protobuf:"bytes,4,opt,name=tool_call_result,json=toolCallResult,proto3,oneof"`
 }
 
 type MemoryItem_Text struct {
-	// text is plain text. Not empty.
+	// Plain text. Not empty.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3,oneof"`
 }
 
 type MemoryItem_Data struct {
-	// data is structured data. Numbers are doubles: keep integers beyond 2^53 as strings.
+	// Structured data. Numbers are doubles: send integers beyond 2^53 as strings.
 	Data *structpb.Struct `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
@@ -768,32 +764,31 @@ func (*MemoryItem_Text) isMemoryItem_Content() {}
 
 func (*MemoryItem_Data) isMemoryItem_Content() {}
 
-// Provenance tells where a version of an item comes from. It is never changed; an update writes another
-// version, with a provenance of its own. A writer may say `source`, `source_uri`, `parent_ids`, `model`
-// and `trust`; the rest is set by the server, and taken from the request in Import only, where the
-// caller has the role of an administrator.
+// Provenance is the origin of one version of an item. It never changes; an update creates a new version
+// with its own provenance. A writer may set `source`, `source_uri`, `parent_ids`, `model` and `trust`.
+// The server sets the rest; only Import by an administrator takes it from the request.
 type Provenance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// writer is the name that the credential of the call has. Empty: it had none.
+	// The name of the credential that made the call. Empty: none.
 	Writer string `protobuf:"bytes,1,opt,name=writer,proto3" json:"writer,omitempty"`
-	// credential_id of the credential. Empty: it had none.
+	// The id of that credential. Empty: none.
 	CredentialId string `protobuf:"bytes,2,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
-	// source of the content. Unspecified when added: what the content tells, see SourceKind.
+	// The origin of the content. Unspecified when added: inferred from the content, see SourceKind.
 	Source SourceKind `protobuf:"varint,3,opt,name=source,proto3,enum=memory_service.v1.SourceKind" json:"source,omitempty"`
-	// source_uri is where the content was found, such as the address of a page. Never opened by the
-	// server. Empty: not said. At most 2 KiB, without control characters.
+	// Where the content was found, for example the address of a page. The server never opens it. Empty:
+	// not given. At most 2 KiB, without control characters.
 	SourceUri string `protobuf:"bytes,4,opt,name=source_uri,json=sourceUri,proto3" json:"source_uri,omitempty"`
-	// parent_ids are the items of the same namespace that this one was made of. In an import they are
-	// kept as they are; else each has to exist. Empty: none. At most 100.
+	// The items of the same namespace that this one was made from. Each must exist, except in an import,
+	// which stores them unchecked. Empty: none. At most 100.
 	ParentIds []string `protobuf:"bytes,5,rep,name=parent_ids,json=parentIds,proto3" json:"parent_ids,omitempty"`
-	// model that made the content out of its parents, such as "openai:gpt-5". Empty: none, or not
-	// said. At most 1 KiB.
+	// The model that made the content from its parents, for example "openai:gpt-5". Empty: none, or not
+	// given. At most 1 KiB.
 	Model string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
-	// trust in the content, 0 to 1: the least of what the credential may give, what the writer says, and
-	// the trust of every parent. An update that takes anything over from the version before is trusted no
-	// more than that. Unset when added: the writer does not lower it.
+	// Trust in the content, 0 to 1: the minimum of the credential's limit, the writer's claim and the
+	// trust of every parent. An update that keeps anything of the previous version has at most that
+	// version's trust. Unset when added: no claim.
 	Trust *float64 `protobuf:"fixed64,7,opt,name=trust,proto3,oneof" json:"trust,omitempty"`
-	// write_time of the version, by the server's clock. Set by the server. UTC.
+	// When the version was written, by the server's clock. Set by the server. UTC.
 	WriteTime     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=write_time,json=writeTime,proto3" json:"write_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -888,8 +883,7 @@ func (x *Provenance) GetWriteTime() *timestamppb.Timestamp {
 // Embedding is a vector.
 type Embedding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// values of the vector: 1 to 4096 finite numbers, not all zero. The first vector written to a
-	// namespace sets the dimension of all.
+	// 1 to 4096 finite numbers, not all zero. The first vector written to a namespace sets its dimension.
 	Values        []float32 `protobuf:"fixed32,1,rep,packed,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -935,17 +929,17 @@ func (x *Embedding) GetValues() []float32 {
 // ChatMessage is a message of a conversation with all its parts.
 type ChatMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// message_id that the writer gave the message. Empty: none.
+	// The id that the writer gave the message. Empty: none.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// role of the one who speaks. Required.
+	// The role of the author. Required.
 	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=memory_service.v1.Role" json:"role,omitempty"`
-	// name of the one who speaks, such as "Ada". Unset: none was given.
+	// The name of the author, for example "Ada". Unset: none.
 	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// model that wrote the message. Unset: none did, or it is not known.
+	// The model that wrote the message. Unset: none, or unknown.
 	Model *Model `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	// parts of the message, in order. At most 256.
+	// The parts of the message, in order. At most 256.
 	Parts []*Part `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`
-	// create_time that the message itself carries. Unset: none. UTC.
+	// The time given in the message itself. Unset: none. UTC.
 	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1023,12 +1017,12 @@ func (x *ChatMessage) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Model names a language model.
+// Model identifies a language model.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// provider of the model, such as "openai". Empty: not given.
+	// The provider of the model, for example "openai". Empty: not given.
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
-	// id of the model at its provider, such as "gpt-5". Empty: not given.
+	// The provider's id of the model, for example "gpt-5". Empty: not given.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1078,10 +1072,10 @@ func (x *Model) GetId() string {
 	return ""
 }
 
-// Part is one piece of a message.
+// Part is one part of a message.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// part is the piece. Required.
+	// The content of the part. Required.
 	//
 	// Types that are valid to be assigned to Part:
 	//
@@ -1182,27 +1176,27 @@ type isPart_Part interface {
 }
 
 type Part_Text struct {
-	// text of the part.
+	// Text.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3,oneof"`
 }
 
 type Part_Data struct {
-	// data is structured data.
+	// Structured data.
 	Data *structpb.Struct `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
 }
 
 type Part_Binary struct {
-	// binary is a file or an image.
+	// A file or an image.
 	Binary *BinaryPart `protobuf:"bytes,3,opt,name=binary,proto3,oneof"`
 }
 
 type Part_ToolCall struct {
-	// tool_call asks for a tool to be called.
+	// A request to call a tool.
 	ToolCall *ToolCall `protobuf:"bytes,4,opt,name=tool_call,json=toolCall,proto3,oneof"`
 }
 
 type Part_ToolCallResult struct {
-	// tool_call_result is what a tool returned.
+	// The result of a tool.
 	ToolCallResult *ToolCallResult `protobuf:"bytes,5,opt,name=tool_call_result,json=toolCallResult,proto3,oneof"`
 }
 
@@ -1219,15 +1213,15 @@ func (*Part_ToolCallResult) isPart_Part() {}
 // BinaryPart is a file, an image or a sound, or a reference to one.
 type BinaryPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the file. Unset: none was given.
+	// The file's name. Unset: not given.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// url where the file is. Unset: none was given. Never opened by the server.
+	// The file's address. The server never opens it. Unset: not given.
 	Url *string `protobuf:"bytes,2,opt,name=url,proto3,oneof" json:"url,omitempty"`
-	// mime_type of the file, such as "image/png". Empty: not given.
+	// The file's media type, for example "image/png". Empty: not given.
 	MimeType string `protobuf:"bytes,3,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
-	// content of the file. Empty: an empty file, or one that is not loaded. At most 1 MiB.
+	// The file's content. Empty: the file is empty or not loaded. At most 1 MiB.
 	Content []byte `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
-	// content_length of the file in bytes. Negative: the content is not loaded. Unset: not given.
+	// The file's size in bytes. Negative: the content is not loaded. Unset: not given.
 	ContentLength *int64 `protobuf:"varint,5,opt,name=content_length,json=contentLength,proto3,oneof" json:"content_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1298,14 +1292,14 @@ func (x *BinaryPart) GetContentLength() int64 {
 	return 0
 }
 
-// ToolCall asks for a tool to be called.
+// ToolCall is a request to call a tool.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// tool_call_id links the call to its result. Empty: none.
+	// Links the call to its result. Empty: none.
 	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
-	// name of the tool.
+	// The name of the tool.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// arguments for the tool. Unset: none were given.
+	// The arguments of the call. Unset: none.
 	Arguments     *structpb.Struct `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1362,16 +1356,16 @@ func (x *ToolCall) GetArguments() *structpb.Struct {
 	return nil
 }
 
-// ToolCallResult is what a tool returned.
+// ToolCallResult is the result of a tool.
 type ToolCallResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// tool_call_id of the call that this answers. Empty: none.
+	// The id of the ToolCall that this answers. Empty: none.
 	ToolCallId string `protobuf:"bytes,1,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
-	// name of the tool.
+	// The name of the tool.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// result of the tool: an object, a text or any other JSON value. Unset: none was given.
+	// The result: an object, a text or any other JSON value. Unset: none.
 	Result *structpb.Value `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	// is_error tells that the tool failed and the result says how. False: it did not.
+	// True if the tool failed; the result then describes the error.
 	IsError       bool `protobuf:"varint,4,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1435,16 +1429,16 @@ func (x *ToolCallResult) GetIsError() bool {
 	return false
 }
 
-// AddRequest asks for an item to be written.
+// AddRequest is an item to write.
 type AddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @ and no
-	// "..", "//", leading or trailing "/".
+	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+	// "..", "//" or a leading or trailing "/".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// item to write. Required.
+	// The item to write. Required.
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
-	// request_id makes a retry safe: a second request with the same id and body is answered like the
-	// first and writes nothing. At most 64 characters, kept for 24 hours. Empty: no protection.
+	// Makes a retry safe: a second request with the same id and body writes nothing and returns the first
+	// response. At most 64 characters, remembered for 24 hours. Empty: a retry writes again.
 	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1501,14 +1495,14 @@ func (x *AddRequest) GetRequestId() string {
 	return ""
 }
 
-// AddResponse tells what was written.
+// AddResponse is the result of Add.
 type AddResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// item as written, without its embedding.
+	// The item as written, without its embedding.
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the text. Empty: nothing.
+	// Anything the server could not do, such as embed the text. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1565,14 +1559,14 @@ func (x *AddResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// BatchAddRequest asks for several items to be written, all or none.
+// BatchAddRequest is a batch of items to write, all or none.
 type BatchAddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// items to write, in order. At least 1, at most 1000.
+	// The items to write, in order. 1 to 1000.
 	Items []*MemoryItem `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1629,15 +1623,15 @@ func (x *BatchAddRequest) GetRequestId() string {
 	return ""
 }
 
-// BatchAddResponse tells what was written.
+// BatchAddResponse is the result of BatchAdd.
 type BatchAddResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// items as written, in the order of the request, without their embeddings. When they are more
-	// than 3 MiB together, what was sent is left out: ids, sessions, times and revisions come back.
+	// The items as written, in the order of the request, without their embeddings. If they exceed 3 MiB
+	// together, only ids, sessions, times and revisions are returned.
 	Items []*MemoryItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+	// Anything the server could not do, such as embed the texts. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1694,18 +1688,18 @@ func (x *BatchAddResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// ImportRequest is one batch of an import.
+// ImportRequest is one batch of an import. A batch is written atomically.
 type ImportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required in the first message; later ones may leave it empty, and may
-	// not name another.
+	// The namespace to write to. Required in the first message. Later messages may leave it empty, but
+	// not name another one.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// items of the batch, in order. At most 1000. A batch is written whole or not at all.
+	// The items of the batch, in order. At most 1000.
 	Items []*MemoryItem `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	// states of the batch: key, value, description and expire_time are taken, versions are given anew.
-	// A key that exists is handled as `on_duplicate` says. At most 1000.
+	// The states of the batch. Key, value, description and expire_time are used; versions are assigned by
+	// the server. At most 1000.
 	States []*StateEntry `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
-	// on_duplicate tells what becomes of an item whose id exists already. Taken from the first message.
+	// How to handle ids and keys that already exist. Read from the first message.
 	OnDuplicate   OnDuplicate `protobuf:"varint,4,opt,name=on_duplicate,json=onDuplicate,proto3,enum=memory_service.v1.OnDuplicate" json:"on_duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1769,20 +1763,20 @@ func (x *ImportRequest) GetOnDuplicate() OnDuplicate {
 	return OnDuplicate_ON_DUPLICATE_UNSPECIFIED
 }
 
-// ImportResponse tells what an import wrote.
+// ImportResponse is the result of an import.
 type ImportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// imported_count is how many items were written.
+	// Number of items written.
 	ImportedCount int64 `protobuf:"varint,1,opt,name=imported_count,json=importedCount,proto3" json:"imported_count,omitempty"`
-	// skipped_count is how many items existed already and were left alone, or have expired.
+	// Number of items skipped because they already existed or had expired.
 	SkippedCount int64 `protobuf:"varint,2,opt,name=skipped_count,json=skippedCount,proto3" json:"skipped_count,omitempty"`
-	// imported_state_count is how many state entries were written.
+	// Number of states written.
 	ImportedStateCount int64 `protobuf:"varint,3,opt,name=imported_state_count,json=importedStateCount,proto3" json:"imported_state_count,omitempty"`
-	// skipped_state_count is how many keys existed already and were left alone, or have expired.
+	// Number of states skipped because their key already existed or they had expired.
 	SkippedStateCount int64 `protobuf:"varint,4,opt,name=skipped_state_count,json=skippedStateCount,proto3" json:"skipped_state_count,omitempty"`
-	// revision of the namespace after the last batch.
+	// The revision of the namespace after the last batch.
 	Revision int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+	// Anything the server could not do, such as embed the texts. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,6,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1860,67 +1854,66 @@ func (x *ImportResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// RetrieveOptions tell what is wanted.
+// RetrieveOptions are the query, filters and form of the results.
 type RetrieveOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// limit is the most items wanted, over all pages. Unset: 10. -1: no limit. 0: none.
+	// The maximum number of items over all pages. Unset: 10. -1: no limit. 0: none.
 	Limit *int32 `protobuf:"varint,1,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// query_text to find items for. Empty: no text. At most 64 KiB.
+	// The text to search for. Empty: no text. At most 64 KiB.
 	QueryText string `protobuf:"bytes,2,opt,name=query_text,json=queryText,proto3" json:"query_text,omitempty"`
-	// query_embedding to find items for, in place of embedding query_text. Must have the dimension
-	// of the namespace. Unset: the server embeds query_text.
+	// The vector to search for, instead of the embedding of query_text. Must have the dimension of the
+	// namespace. Unset: the server embeds query_text.
 	QueryEmbedding *Embedding `protobuf:"bytes,3,opt,name=query_embedding,json=queryEmbedding,proto3" json:"query_embedding,omitempty"`
-	// session_id that the items have. Empty: any.
+	// Only items of this session. Empty: any.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// filter is an expression that holds for the items, such as
+	// Only items that match this expression, for example
 	// `labels.topic = "travel" AND create_time >= "2023-05-01" AND NOT metadata.draft = true`.
-	// Its language is a subset of AIP-160, in docs/filters.md. Empty: none. At most 4 KiB.
+	// The language is a subset of AIP-160, see docs/filters.md. Empty: all. At most 4 KiB.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// labels that the items have, all of them, with these very values. Empty: any.
+	// Only items that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// start_time: items whose create_time is at or after it. Unset: no bound.
+	// Only items with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: items whose create_time is before it. Unset: no bound.
+	// Only items with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// min_score that a result has. Unset: any. For scores see RetrieveResult. Only with a query.
+	// The minimum score of a result, see RetrieveResult. Unset: any. Only with a query.
 	MinScore *float64 `protobuf:"fixed64,9,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
-	// mode of the search. Unspecified: what fits the query. Only with a query.
+	// The search mode. Unspecified: chosen by the query. Only with a query.
 	Mode RetrieveMode `protobuf:"varint,10,opt,name=mode,proto3,enum=memory_service.v1.RetrieveMode" json:"mode,omitempty"`
-	// context_window is how many neighbours a result comes with: the items of its session right before
-	// and right after it, at most so many each way, also those that the filters leave out, but for
-	// min_trust and sources. 0: none. At most 20.
+	// The maximum number of neighbours to return before and after each result: the adjacent items of its
+	// session. Of all filters only min_trust and sources apply to them. 0: none. At most 20.
 	ContextWindow int32 `protobuf:"varint,11,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
-	// explain adds to each result how its score came about. False: no explanation.
+	// Return how each score was calculated. False: no explanation.
 	Explain bool `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
-	// include_embedding returns the items' vectors. False: they are left out.
+	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,13,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
-	// page_size is the most results of one response. 0: as many as fit into about 3 MiB, at most
-	// 1000. At most 1000; more is taken as 1000.
+	// The maximum number of results per response. 0: as many as fit into about 3 MiB, at most 1000.
+	// Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,14,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,15,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// kinds that the items have one of; ITEM_KIND_UNSPECIFIED stands for plain items. Empty: those of a
-	// conversation.
+	// Only items of one of these kinds; ITEM_KIND_UNSPECIFIED means plain items. Empty: those of
+	// conversations, see ItemKind.
 	Kinds []ItemKind `protobuf:"varint,16,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
-	// now is the time that "yesterday" or "last May" in query_text is relative to, and from which the age
-	// of an item counts. Unset: the time of the call. UTC.
+	// The reference time for phrases such as "yesterday" or "last May" in query_text, and for the age of
+	// items. Unset: the time of the call. UTC.
 	Now *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=now,proto3" json:"now,omitempty"`
-	// weights of what a score is made of. Unset: the defaults. Only with a query.
+	// The weights of a score's components. Unset: the defaults. Only with a query.
 	Weights *ScoreWeights `protobuf:"bytes,18,opt,name=weights,proto3" json:"weights,omitempty"`
-	// max_tokens that the texts of the results may take together, over all pages, estimated; neighbours
-	// count, too. The best that fit are returned, without a query the newest, without a gap. Unset: no
-	// bound. Must be positive.
+	// The maximum number of tokens of all results' texts, over all pages and including neighbours. Tokens
+	// are estimated. Returns the best results that fit, or without a query the newest without gaps. Unset:
+	// no limit. Must be positive.
 	MaxTokens *int32 `protobuf:"varint,19,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// rerank lets the server's reranker put the best 50 results in order: slower, and often better. False:
-	// it does not. Only with query_text.
+	// Let the server's reranker reorder the best 50 results: slower, and often better. False: no
+	// reranking. Only with query_text.
 	Rerank bool `protobuf:"varint,20,opt,name=rerank,proto3" json:"rerank,omitempty"`
-	// record_usage counts each result of this page as used once, for searches that weigh usage. False:
-	// nothing is counted.
+	// Count one use of each result of this page, for searches that weight usage. False: do not count.
 	RecordUsage bool `protobuf:"varint,21,opt,name=record_usage,json=recordUsage,proto3" json:"record_usage,omitempty"`
-	// min_trust that the items have, 0 to 1, neighbours, too. Unset: any.
+	// The minimum trust of items and neighbours, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,22,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the items have one of, neighbours, too; SOURCE_KIND_UNSPECIFIED stands for those of
-	// which it is not known. Empty: any.
+	// Only items and neighbours from one of these sources; SOURCE_KIND_UNSPECIFIED means an unknown
+	// source. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2117,21 +2110,21 @@ func (x *RetrieveOptions) GetSources() []SourceKind {
 	return nil
 }
 
-// ScoreWeights tell how much counts in the score of a result. They are relative: the score is divided
-// by the sum of the weights that apply. Each must be finite and 0 or more, and one of them above 0.
+// ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
+// sum of the weights that apply. Each must be finite and not negative, and at least one positive.
 type ScoreWeights struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// lexical is the weight of words. Unset: 0.75.
+	// Weight of the words. Unset: 0.75.
 	Lexical *float64 `protobuf:"fixed64,1,opt,name=lexical,proto3,oneof" json:"lexical,omitempty"`
-	// vector is the weight of the vectors' similarity. Unset: 0.25.
+	// Weight of the vectors' similarity. Unset: 0.25.
 	Vector *float64 `protobuf:"fixed64,2,opt,name=vector,proto3,oneof" json:"vector,omitempty"`
-	// recency is the weight of an item's age: 1 for one of now, 0.5 after a half-life. 0: none.
+	// Weight of the recency of an item: 1 now, 0.5 after one half-life. 0: none.
 	Recency float64 `protobuf:"fixed64,3,opt,name=recency,proto3" json:"recency,omitempty"`
-	// recency_half_life is the age at which recency is one half. Unset: 7 days. Must be positive.
+	// The age at which recency is 0.5. Unset: 7 days. Must be positive.
 	RecencyHalfLife *durationpb.Duration `protobuf:"bytes,4,opt,name=recency_half_life,json=recencyHalfLife,proto3" json:"recency_half_life,omitempty"`
-	// importance is the weight of the items' importance. 0: none.
+	// Weight of the items' importance. 0: none.
 	Importance float64 `protobuf:"fixed64,5,opt,name=importance,proto3" json:"importance,omitempty"`
-	// usage is the weight of how often an item was used: with n uses, n / (n + 3). 0: none.
+	// Weight of an item's usage, which is n / (n + 3) after n uses. 0: none.
 	Usage         float64 `protobuf:"fixed64,6,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2209,12 +2202,12 @@ func (x *ScoreWeights) GetUsage() float64 {
 	return 0
 }
 
-// RetrieveRequest asks for items.
+// RetrieveRequest is a search or a read of the newest items.
 type RetrieveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no items.
+	// The namespace to read. Required. One that was never written to has no items.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// options tell what is wanted. Unset: the newest 10.
+	// The query, filters and form of the results. Unset: the newest 10 items.
 	Options       *RetrieveOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2267,15 +2260,15 @@ func (x *RetrieveRequest) GetOptions() *RetrieveOptions {
 // RetrieveResponse is one page of results.
 type RetrieveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// results: with a query the best first, without one the oldest first.
+	// The results: with a query best first, without one oldest first.
 	Results []*RetrieveResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	// token_count is how many tokens the texts of this page take, estimated. 0 unless max_tokens was given.
+	// The estimated number of tokens of this page's texts. 0 unless max_tokens is set.
 	TokenCount    int32 `protobuf:"varint,5,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2349,20 +2342,21 @@ func (x *RetrieveResponse) GetTokenCount() int32 {
 // RetrieveResult is one item found.
 type RetrieveResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// item that was found.
+	// The item.
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
-	// 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
-	// importance or usage have a weight, every mode is scored like HYBRID. A result gains a tenth
-	// for each of these: the query names its speaker, names its time, quotes a phrase that it has. Reranked: 0 to 1, the logistic function of what the reranker says; the results
-	// that it was not asked about come behind, with their own scores. 0 without a query.
+	// The score of the item; higher is better. 0 without a query.
+	// VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above 0. HYBRID: 0 to 1, the weighted sum of
+	// both, each divided by the query's best value. With a weight for recency, importance or usage, all
+	// modes are scored like HYBRID. A result gains a tenth for each boost: the query names its speaker,
+	// names its time, or quotes a phrase that it contains.
+	// Reranked: 0 to 1, the logistic function of the reranker's score; results beyond the reranked ones
+	// follow with their own scores.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	// explanation of the score. Unset unless asked for.
+	// How the score was calculated. Unset unless `explain` is set.
 	Explanation *Explanation `protobuf:"bytes,3,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// before are the items of the session right before this one, in their order. Empty unless
-	// context_window asks for them.
+	// The items of the session directly before this one, in order. Empty unless context_window is set.
 	Before []*MemoryItem `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`
-	// after are the items of the session right after this one, in their order.
+	// The items of the session directly after this one, in order. Empty unless context_window is set.
 	After         []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2433,10 +2427,10 @@ func (x *RetrieveResult) GetAfter() []*MemoryItem {
 	return nil
 }
 
-// Explanation tells how a score came about.
+// Explanation is the calculation of a score.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// contributions that add up to the score.
+	// The contributions, which add up to the score.
 	Contributions []*Contribution `protobuf:"bytes,1,rep,name=contributions,proto3" json:"contributions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2482,18 +2476,18 @@ func (x *Explanation) GetContributions() []*Contribution {
 // Contribution is the share of one channel in a score.
 type Contribution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// channel that contributes: "vector", "lexical", "recency", "importance", "usage", "reranker", or a
-	// boost: "speaker" for what one said whom the query names, "time" for what is of a time that it
-	// names, "phrase" for what has a phrase that it quotes.
+	// The channel: "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker"
+	// (the query names the item's speaker), "time" (the query names the item's time) or "phrase" (the item
+	// contains a phrase that the query quotes).
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
-	// raw_score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
-	// reranker's own, or of a boost the score without boosts.
+	// The raw score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
+	// reranker's output, or for a boost the score without boosts.
 	RawScore float64 `protobuf:"fixed64,2,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
-	// weight that the channel's score is multiplied by, after it was divided by `scale`.
+	// The weight that raw_score / scale is multiplied by.
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
-	// scale that the channel's score is divided by.
+	// The scale that raw_score is divided by.
 	Scale float64 `protobuf:"fixed64,4,opt,name=scale,proto3" json:"scale,omitempty"`
-	// contribution to the score: raw_score / scale * weight, and not below 0 in a hybrid search. Of a
+	// The contribution to the score: raw_score / scale * weight, not below 0 in a hybrid search. For the
 	// reranker: the logistic function of raw_score.
 	Contribution  float64 `protobuf:"fixed64,5,opt,name=contribution,proto3" json:"contribution,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2565,12 +2559,12 @@ func (x *Contribution) GetContribution() float64 {
 	return 0
 }
 
-// Degradation is something that the server could not do for an answer.
+// Degradation is something that the server could not do for a response.
 type Degradation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// reason that it could not.
+	// The cause, for programs.
 	Reason DegradationReason `protobuf:"varint,1,opt,name=reason,proto3,enum=memory_service.v1.DegradationReason" json:"reason,omitempty"`
-	// message for a human.
+	// An explanation for a human.
 	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2620,14 +2614,14 @@ func (x *Degradation) GetMessage() string {
 	return ""
 }
 
-// GetRequest asks for one item.
+// GetRequest identifies the item to read.
 type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required.
+	// The namespace to read. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// id of the item. Required.
+	// The id of the item. Required.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// include_embedding returns the item's vector. False: it is left out.
+	// Return the item's vector. False: it is omitted.
 	IncludeEmbedding bool `protobuf:"varint,3,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -2684,10 +2678,10 @@ func (x *GetRequest) GetIncludeEmbedding() bool {
 	return false
 }
 
-// GetResponse is the item.
+// GetResponse is the result of Get.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// item that was asked for.
+	// The item.
 	Item          *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2730,36 +2724,37 @@ func (x *GetResponse) GetItem() *MemoryItem {
 	return nil
 }
 
-// ListRequest asks for items in the order in which they were added.
+// ListRequest selects the items to list in insertion order.
 type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no items.
+	// The namespace to read. Required. One that was never written to has no items.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// page_size is the most items wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+	// The maximum number of items per page. 0: 100. Values above 1000 are reduced to 1000. A page also
 	// ends at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// session_id that the items have. Empty: any.
+	// Only items of this session. Empty: any.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// labels that the items have, all of them, with these very values. Empty: any.
+	// Only items that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// start_time: items whose create_time is at or after it. Unset: no bound.
+	// Only items with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: items whose create_time is before it. Unset: no bound.
+	// Only items with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// filter is an expression that holds for the items, as in RetrieveOptions. Empty: none.
+	// Only items that match this expression, as in RetrieveOptions. Empty: all.
 	Filter string `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
-	// newest_first turns the order round. False: oldest first.
+	// Reverse the order. False: oldest first.
 	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	// include_embedding returns the items' vectors. False: they are left out.
+	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,10,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
-	// kinds that the items have one of; ITEM_KIND_UNSPECIFIED stands for plain items. Empty: those of a
-	// conversation.
+	// Only items of one of these kinds; ITEM_KIND_UNSPECIFIED means plain items. Empty: those of
+	// conversations, see ItemKind.
 	Kinds []ItemKind `protobuf:"varint,11,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
-	// min_trust that the items have, 0 to 1. Unset: any.
+	// The minimum trust of the items, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,12,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the items have one of, as in RetrieveOptions. Empty: any.
+	// Only items from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2889,11 +2884,11 @@ func (x *ListRequest) GetSources() []SourceKind {
 // ListResponse is one page of items.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// items of the page.
+	// The items of the page.
 	Items []*MemoryItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// revision of the namespace that the page reflects.
+	// The revision of the namespace that the page reflects.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2950,23 +2945,21 @@ func (x *ListResponse) GetRevision() int64 {
 	return 0
 }
 
-// UpdateRequest asks for an item to be changed.
+// UpdateRequest is a change of an item.
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// item with the id of the one to change and the new values. Required.
+	// The id of the item to change, and the new values. Required.
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
-	// update_mask names the fields to take from `item`: "content" (or the name of its kind),
-	// "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
-	// "importance". "*": all
-	// of them. Unset: those that are set in `item`. When the content changes and no embedding comes
-	// with it, the server embeds it anew.
+	// The fields to take from `item`: "content" (or the name of its kind), "session_id", "create_time",
+	// "expire_time", "ttl", "labels", "metadata", "embedding", "importance", or "*" for all of them. Unset:
+	// the fields that are set in `item`. If the content changes and no embedding is sent, the server embeds
+	// the new content.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// expected_revision makes the write conditional: it happens only if this is the item's revision.
-	// Unset: always.
+	// Write only if this is the item's current revision. Unset: write unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3037,14 +3030,14 @@ func (x *UpdateRequest) GetRequestId() string {
 	return ""
 }
 
-// UpdateResponse tells what was written.
+// UpdateResponse is the result of Update.
 type UpdateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// item as written, without its embedding.
+	// The item as written, without its embedding.
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// degraded names what the server could not do, such as embedding the text. Empty: nothing.
+	// Anything the server could not do, such as embed the text. Empty: nothing.
 	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3101,16 +3094,16 @@ func (x *UpdateResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
-// DeleteRequest asks for an item to be removed.
+// DeleteRequest identifies the item to remove.
 type DeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// id of the item. Required.
+	// The id of the item. Required.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// expected_revision makes the removal conditional on the item's revision. Unset: always.
+	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3174,10 +3167,10 @@ func (x *DeleteRequest) GetRequestId() string {
 	return ""
 }
 
-// DeleteResponse confirms the removal.
+// DeleteResponse is the result of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// revision of the namespace after the removal.
+	// The revision of the namespace after the deletion.
 	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3220,12 +3213,12 @@ func (x *DeleteResponse) GetRevision() int64 {
 	return 0
 }
 
-// ResetRequest asks for everything of a namespace to be removed.
+// ResetRequest names the namespace to empty.
 type ResetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to empty. Required.
+	// The namespace to empty. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3275,14 +3268,14 @@ func (x *ResetRequest) GetRequestId() string {
 	return ""
 }
 
-// ResetResponse confirms the removal.
+// ResetResponse is the result of Reset.
 type ResetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// removed_count is how many items were removed.
+	// Number of items removed.
 	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
-	// removed_state_count is how many state keys were removed.
+	// Number of state keys removed.
 	RemovedStateCount int64 `protobuf:"varint,2,opt,name=removed_state_count,json=removedStateCount,proto3" json:"removed_state_count,omitempty"`
-	// revision of the namespace after the removal.
+	// The revision of the namespace after the reset.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3339,15 +3332,15 @@ func (x *ResetResponse) GetRevision() int64 {
 	return 0
 }
 
-// WatchRequest asks for the changes of a namespace.
+// WatchRequest names the namespace to watch.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to watch. Required. It need not exist yet.
+	// The namespace to watch. Required. It need not exist yet.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// after_revision: changes later than this revision. 0: all from the beginning. Unset: those that
-	// happen from now on.
+	// Send the changes after this revision. 0: all changes from the beginning. Unset: only new changes.
 	AfterRevision *int64 `protobuf:"varint,2,opt,name=after_revision,json=afterRevision,proto3,oneof" json:"after_revision,omitempty"`
-	// heartbeat_interval is how long the stream may be silent. Unset: 15 s. At least 100 ms.
+	// The longest time without a message. Unset: 15 s. At least 100 ms; values above 1 hour are reduced
+	// to 1 hour.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -3404,12 +3397,12 @@ func (x *WatchRequest) GetHeartbeatInterval() *durationpb.Duration {
 	return nil
 }
 
-// WatchResponse is one change, or a heartbeat.
+// WatchResponse is a change or a heartbeat.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// change that happened. Unset: a heartbeat.
+	// The change. Unset: a heartbeat.
 	Change *Change `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
-	// revision up to which everything has been sent: where to resume.
+	// Everything up to this revision has been sent: resume from here.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3462,18 +3455,19 @@ func (x *WatchResponse) GetRevision() int64 {
 // Change is one change of a namespace.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// type of the change.
+	// The type of the change.
 	Type ChangeType `protobuf:"varint,1,opt,name=type,proto3,enum=memory_service.v1.ChangeType" json:"type,omitempty"`
-	// revision of the change.
+	// The revision of the change.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// item_id of the item that changed. Empty: the change is not one of an item.
+	// The id of the changed item. Empty: not a change of an item.
 	ItemId string `protobuf:"bytes,3,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
-	// item as this change left it, without its embedding. Unset when a later change has replaced or
-	// removed it: that change follows.
+	// The item after this change, without its embedding. Unset if a later change replaced or removed the
+	// item; that change follows.
 	Item *MemoryItem `protobuf:"bytes,4,opt,name=item,proto3" json:"item,omitempty"`
-	// state_key of the state that changed. Empty: the change is not one of a state.
+	// The key of the changed state. Empty: not a change of a state.
 	StateKey string `protobuf:"bytes,5,opt,name=state_key,json=stateKey,proto3" json:"state_key,omitempty"`
-	// state as this change left it, with its value. Unset when a later change has replaced or removed it.
+	// The state after this change, with its value. Unset if a later change replaced or removed the state;
+	// that change follows.
 	State         *StateEntry `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3551,14 +3545,14 @@ func (x *Change) GetState() *StateEntry {
 	return nil
 }
 
-// ExportRequest asks for the contents of a namespace.
+// ExportRequest names the namespace to export.
 type ExportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to export. Required. Errors: NAMESPACE_NOT_FOUND.
+	// The namespace to export. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// after_revision: only what was written later than this revision. 0: everything.
+	// Send only what was written after this revision. 0: everything.
 	AfterRevision int64 `protobuf:"varint,2,opt,name=after_revision,json=afterRevision,proto3" json:"after_revision,omitempty"`
-	// include_embedding returns the items' vectors. False: they are left out.
+	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,3,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -3618,14 +3612,14 @@ func (x *ExportRequest) GetIncludeEmbedding() bool {
 // ExportResponse is one record of an export.
 type ExportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// record of the namespace.
+	// The record.
 	//
 	// Types that are valid to be assigned to Record:
 	//
 	//	*ExportResponse_Item
 	//	*ExportResponse_State
 	Record isExportResponse_Record `protobuf_oneof:"record"`
-	// revision up to which everything has been sent: where to resume.
+	// Everything up to this revision has been sent: resume from here.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3698,12 +3692,12 @@ type isExportResponse_Record interface {
 }
 
 type ExportResponse_Item struct {
-	// item of the namespace.
+	// An item of the namespace.
 	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3,oneof"`
 }
 
 type ExportResponse_State struct {
-	// state of the namespace, with its value.
+	// A state of the namespace, with its value.
 	State *StateEntry `protobuf:"bytes,2,opt,name=state,proto3,oneof"`
 }
 

@@ -36,43 +36,43 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// MemoryService keeps what was said and what tools returned, and finds it again.
+// MemoryService stores messages, notes and tool results, and searches them.
 //
-// A namespace is the unit of isolation and of ordering: usually one user or one agent. It begins
-// with its first write. Each namespace has a revision, a number that grows with every write.
+// A namespace is the unit of isolation and ordering, usually one user or agent. The first write
+// creates it. Each namespace has a revision, a number that grows with every write.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","item":{"text":"Ada likes tea"}}' localhost:50051 memory_service.v1.MemoryService/Add
 type MemoryServiceClient interface {
-	// Add writes one item. When it returns, the item is on disk and every later read sees it.
-	// Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. May be retried when it carries a `request_id`.
+	// Add writes one item. When it returns, the item is on disk and visible to every later read.
+	// Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. Safe to retry with a `request_id`.
 	Add(ctx context.Context, in *AddRequest, opts ...grpc.CallOption) (*AddResponse, error)
-	// BatchAdd writes all its items or none, at most 1000.
+	// BatchAdd writes up to 1000 items atomically: all or none. Errors and retries are as in Add.
 	BatchAdd(ctx context.Context, in *BatchAddRequest, opts ...grpc.CallOption) (*BatchAddResponse, error)
-	// Import writes a stream of batches, each of them atomic, as fast as the store takes them. Items
-	// that carry ids can be sent again after a break: see `on_duplicate`.
+	// Import writes a stream of batches, each atomic, as fast as the store accepts them. After an
+	// interruption, items with ids can be sent again: see `on_duplicate`.
 	Import(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ImportRequest, ImportResponse], error)
-	// Retrieve returns what an agent needs for its next step: without a query the newest items, the
-	// oldest of them first; with a query the best items, the best first.
+	// Retrieve returns the best matches for a query, best first, or without a query the newest items,
+	// oldest first. Errors: EMBEDDER_REQUIRED if the mode is VECTOR and the text cannot be embedded.
 	Retrieve(ctx context.Context, in *RetrieveRequest, opts ...grpc.CallOption) (*RetrieveResponse, error)
 	// Get returns one item. Errors: ITEM_NOT_FOUND.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
-	// List pages through the items of a namespace in the order in which they were added.
+	// List pages through the items of a namespace in insertion order.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
-	// Update changes fields of an item. Its place in the order of the namespace stays.
+	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
-	// Delete removes an item from the records, from every index and from everything derived from it.
+	// Delete removes an item from the records, every index and everything derived from it.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
-	// Reset removes everything of a namespace: items, state and history. Revisions go on from where
-	// they were, and the namespace takes vectors of any dimension again.
+	// Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
+	// accepts vectors of any dimension again.
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error)
-	// Watch sends every change of a namespace after a revision, and goes on as changes happen. Its
-	// first message is a heartbeat that tells where the stream begins. To resume after a break, pass the
-	// `revision` of the last message.
+	// Watch streams the changes of a namespace after a revision, then new ones as they happen. The first
+	// message is a heartbeat with the revision at which the stream begins. To resume after an
+	// interruption, pass the `revision` of the last message.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
-	// Export sends every item and every state entry of a namespace, ordered by revision. To resume
-	// after a break, pass the `revision` of the last message.
+	// Export streams all items and states of a namespace in order of revision. To resume after an
+	// interruption, pass the `revision` of the last message. Errors: NAMESPACE_NOT_FOUND.
 	Export(ctx context.Context, in *ExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportResponse], error)
 }
 
@@ -219,43 +219,43 @@ type MemoryService_ExportClient = grpc.ServerStreamingClient[ExportResponse]
 // All implementations must embed UnimplementedMemoryServiceServer
 // for forward compatibility.
 //
-// MemoryService keeps what was said and what tools returned, and finds it again.
+// MemoryService stores messages, notes and tool results, and searches them.
 //
-// A namespace is the unit of isolation and of ordering: usually one user or one agent. It begins
-// with its first write. Each namespace has a revision, a number that grows with every write.
+// A namespace is the unit of isolation and ordering, usually one user or agent. The first write
+// creates it. Each namespace has a revision, a number that grows with every write.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","item":{"text":"Ada likes tea"}}' localhost:50051 memory_service.v1.MemoryService/Add
 type MemoryServiceServer interface {
-	// Add writes one item. When it returns, the item is on disk and every later read sees it.
-	// Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. May be retried when it carries a `request_id`.
+	// Add writes one item. When it returns, the item is on disk and visible to every later read.
+	// Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. Safe to retry with a `request_id`.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// BatchAdd writes all its items or none, at most 1000.
+	// BatchAdd writes up to 1000 items atomically: all or none. Errors and retries are as in Add.
 	BatchAdd(context.Context, *BatchAddRequest) (*BatchAddResponse, error)
-	// Import writes a stream of batches, each of them atomic, as fast as the store takes them. Items
-	// that carry ids can be sent again after a break: see `on_duplicate`.
+	// Import writes a stream of batches, each atomic, as fast as the store accepts them. After an
+	// interruption, items with ids can be sent again: see `on_duplicate`.
 	Import(grpc.ClientStreamingServer[ImportRequest, ImportResponse]) error
-	// Retrieve returns what an agent needs for its next step: without a query the newest items, the
-	// oldest of them first; with a query the best items, the best first.
+	// Retrieve returns the best matches for a query, best first, or without a query the newest items,
+	// oldest first. Errors: EMBEDDER_REQUIRED if the mode is VECTOR and the text cannot be embedded.
 	Retrieve(context.Context, *RetrieveRequest) (*RetrieveResponse, error)
 	// Get returns one item. Errors: ITEM_NOT_FOUND.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
-	// List pages through the items of a namespace in the order in which they were added.
+	// List pages through the items of a namespace in insertion order.
 	List(context.Context, *ListRequest) (*ListResponse, error)
-	// Update changes fields of an item. Its place in the order of the namespace stays.
+	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
-	// Delete removes an item from the records, from every index and from everything derived from it.
+	// Delete removes an item from the records, every index and everything derived from it.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
-	// Reset removes everything of a namespace: items, state and history. Revisions go on from where
-	// they were, and the namespace takes vectors of any dimension again.
+	// Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
+	// accepts vectors of any dimension again.
 	Reset(context.Context, *ResetRequest) (*ResetResponse, error)
-	// Watch sends every change of a namespace after a revision, and goes on as changes happen. Its
-	// first message is a heartbeat that tells where the stream begins. To resume after a break, pass the
-	// `revision` of the last message.
+	// Watch streams the changes of a namespace after a revision, then new ones as they happen. The first
+	// message is a heartbeat with the revision at which the stream begins. To resume after an
+	// interruption, pass the `revision` of the last message.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
-	// Export sends every item and every state entry of a namespace, ordered by revision. To resume
-	// after a break, pass the `revision` of the last message.
+	// Export streams all items and states of a namespace in order of revision. To resume after an
+	// interruption, pass the `revision` of the last message. Errors: NAMESPACE_NOT_FOUND.
 	Export(*ExportRequest, grpc.ServerStreamingServer[ExportResponse]) error
 	mustEmbedUnimplementedMemoryServiceServer()
 }

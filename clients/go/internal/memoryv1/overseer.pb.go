@@ -23,16 +23,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// DecidedBy tells who decided, or in a request who is to decide.
+// DecidedBy is the decider that made a decision, or in a request the one to use.
 type DecidedBy int32
 
 const (
-	// In requests: the language model where there is one and it answers, else rules. In responses:
-	// nobody, as there was nothing to do.
+	// In requests: the language model if there is one and it answers, otherwise rules. In responses: there
+	// was nothing to decide.
 	DecidedBy_DECIDED_BY_UNSPECIFIED DecidedBy = 0
-	// The language model. In requests: it alone; where it fails the call fails, and nothing is written.
+	// The language model. In requests: only the language model; if it fails, the call fails and nothing is
+	// written.
 	DecidedBy_DECIDED_BY_LLM DecidedBy = 1
-	// The server's rules. In requests: they alone; no language model is asked.
+	// The server's rules. In requests: only rules; no language model is called.
 	DecidedBy_DECIDED_BY_RULES DecidedBy = 2
 )
 
@@ -77,30 +78,31 @@ func (DecidedBy) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_overseer_proto_rawDescGZIP(), []int{0}
 }
 
-// DecisionFailureReason tells what went wrong on the way to a decision.
+// DecisionFailureReason is a failure during a decision.
 type DecisionFailureReason int32
 
 const (
 	// Never sent.
 	DecisionFailureReason_DECISION_FAILURE_REASON_UNSPECIFIED DecisionFailureReason = 0
-	// The language model could not be reached or answered with an error, retries included.
+	// The language model was unreachable or returned an error, also after retries.
 	DecisionFailureReason_DECISION_FAILURE_REASON_LLM_UNAVAILABLE DecisionFailureReason = 1
-	// The language model did not answer within the time there was.
+	// The language model did not answer in time.
 	DecisionFailureReason_DECISION_FAILURE_REASON_LLM_TIMEOUT DecisionFailureReason = 2
-	// The language model's answer could not be read, nor could its answer to a request to repair it.
+	// The language model's answer was invalid, also after it was asked to repair it.
 	DecisionFailureReason_DECISION_FAILURE_REASON_LLM_INVALID_ANSWER DecisionFailureReason = 3
-	// The language model failed too often of late, and is not asked for a while.
+	// The language model failed too often recently and is not called for a while.
 	DecisionFailureReason_DECISION_FAILURE_REASON_LLM_PAUSED DecisionFailureReason = 4
-	// The question, or what was asked lately, is over the cap on the language model's tokens.
+	// The question, or recent usage, exceeds the limit on the language model's tokens.
 	DecisionFailureReason_DECISION_FAILURE_REASON_LLM_BUDGET_EXCEEDED DecisionFailureReason = 5
-	// The language model named a key or an id that it was not shown. It was left out.
+	// The language model returned a key or an id that was not in its input. It was ignored.
 	DecisionFailureReason_DECISION_FAILURE_REASON_UNKNOWN_KEY DecisionFailureReason = 6
-	// A part of the language model's answer is not allowed, such as a malformed key, an unknown
-	// category or a text that is too long. It was left out, or rules took its place.
+	// A part of the language model's answer was not allowed, for example a malformed key, an unknown
+	// category or a text that is too long. It was ignored, or rules replaced it.
 	DecisionFailureReason_DECISION_FAILURE_REASON_INVALID_VALUE DecisionFailureReason = 7
-	// The key exists already, and `overwrite` was not set. Nothing was saved under it.
+	// The key already exists, and `overwrite` is not set. Nothing was saved under it.
 	DecisionFailureReason_DECISION_FAILURE_REASON_KEY_EXISTS DecisionFailureReason = 8
-	// What was decided on was changed or removed by another call meanwhile. Nothing was written for it.
+	// Another call changed or removed the subject of the decision in the meantime. Nothing was written for
+	// it.
 	DecisionFailureReason_DECISION_FAILURE_REASON_CHANGED_MEANWHILE DecisionFailureReason = 9
 )
 
@@ -159,18 +161,18 @@ func (DecisionFailureReason) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_overseer_proto_rawDescGZIP(), []int{1}
 }
 
-// KeyVerdict is what was decided on one key.
+// KeyVerdict is the verdict on one key.
 type KeyVerdict int32
 
 const (
 	// Never sent.
 	KeyVerdict_KEY_VERDICT_UNSPECIFIED KeyVerdict = 0
-	// The goal needs it: its entry is in the answer.
+	// The goal needs it; its entry is in the response.
 	KeyVerdict_KEY_VERDICT_RELEVANT KeyVerdict = 1
 	// The goal does not need it.
 	KeyVerdict_KEY_VERDICT_NOT_RELEVANT KeyVerdict = 2
-	// The goal needs it, and yet its entry is not in the answer: it is over `limit` or over
-	// `max_tokens`, or it was removed meanwhile. `reason` says which.
+	// The goal needs it, but its entry is not in the response: it exceeds `limit` or `max_tokens`, or was
+	// removed in the meantime. `reason` says which.
 	KeyVerdict_KEY_VERDICT_OMITTED KeyVerdict = 3
 )
 
@@ -217,15 +219,15 @@ func (KeyVerdict) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_overseer_proto_rawDescGZIP(), []int{2}
 }
 
-// DecisionFailure is something that went wrong on the way to a decision, and was got over.
+// DecisionFailure is a failure that was handled during a decision.
 type DecisionFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// reason that it went wrong.
+	// The failure, for programs.
 	Reason DecisionFailureReason `protobuf:"varint,1,opt,name=reason,proto3,enum=memory_service.v1.DecisionFailureReason" json:"reason,omitempty"`
-	// message for a human.
+	// An explanation for a human.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// key of the state, or id of the memory, that it is about; for UNKNOWN_KEY what the language
-	// model named, cut to 512 bytes. Empty: the whole decision.
+	// The state key or memory id concerned; for UNKNOWN_KEY the language model's value, cut to 512 bytes.
+	// Empty: the whole decision.
 	Key           string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -282,18 +284,18 @@ func (x *DecisionFailure) GetKey() string {
 	return ""
 }
 
-// LlmUsage tells what an answer cost at the language model.
+// LlmUsage is the language model usage of a call.
 type LlmUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// model that was asked, as "provider:model". Empty: none was.
+	// The model, as "provider:model". Empty: none was called.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// call_count is how many times it was called, retries and repairs included. 0: never.
+	// Number of calls to the model, including retries and repairs. 0: none.
 	CallCount int32 `protobuf:"varint,2,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
-	// cached_count is how many questions were answered from the cache instead. 0: none.
+	// Number of questions that were answered from the cache. 0: none.
 	CachedCount int32 `protobuf:"varint,3,opt,name=cached_count,json=cachedCount,proto3" json:"cached_count,omitempty"`
-	// input_tokens of all calls, as the provider counts them. 0: none, or not told.
+	// Input tokens of all calls, as counted by the provider. 0: none, or not reported.
 	InputTokens int64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// output_tokens of all calls, as the provider counts them. 0: none, or not told.
+	// Output tokens of all calls, as counted by the provider. 0: none, or not reported.
 	OutputTokens  int64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -364,21 +366,21 @@ func (x *LlmUsage) GetOutputTokens() int64 {
 	return 0
 }
 
-// KeyDecision is what was decided on one key, by whom and why.
+// KeyDecision is the decision on one key.
 type KeyDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// key that was decided on. It exists.
+	// The key. It exists.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// verdict on the key.
+	// The verdict on the key.
 	Verdict KeyVerdict `protobuf:"varint,2,opt,name=verdict,proto3,enum=memory_service.v1.KeyVerdict" json:"verdict,omitempty"`
-	// decided_by tells who decided on this key.
+	// The decider used for this key.
 	DecidedBy DecidedBy `protobuf:"varint,3,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason for the verdict, for a human. At most 500 characters.
+	// The reason for the verdict, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// score of the key in the search for candidates, 0 to 1, higher is better. 0: the search did not
-	// find it, and it is a candidate because the namespace has few keys.
+	// The key's score in the search for candidates, 0 to 1; higher is better. 0: the search did not find it;
+	// it is a candidate because the namespace has few keys.
 	Score float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
-	// explanation of the score. Unset unless asked for.
+	// How the score was calculated. Unset unless `explain` is set.
 	Explanation   *Explanation `protobuf:"bytes,6,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -456,28 +458,27 @@ func (x *KeyDecision) GetExplanation() *Explanation {
 	return nil
 }
 
-// CheckRelevanceRequest asks for the state that a goal needs.
+// CheckRelevanceRequest is a goal to find state for.
 type CheckRelevanceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no state.
+	// The namespace to read. Required. One that was never written to has no state.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// goal that the agent is about to work on, in plain words. Required. At most 16 KiB.
+	// What the agent is about to work on, in plain words. Required. At most 16 KiB.
 	Goal string `protobuf:"bytes,2,opt,name=goal,proto3" json:"goal,omitempty"`
-	// limit is the most entries wanted. Unset: 10. At most 100. 0: none; only decisions are returned.
+	// The maximum number of entries. Unset: 10. At most 100. 0: return only decisions.
 	Limit *int32 `protobuf:"varint,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// max_tokens that the values of the answer may take together, estimated. An entry that does not
-	// fit is left out whole. Unset: 2000. -1: no bound but that of a response, about 3 MiB.
+	// The maximum number of tokens of all returned values, estimated. An entry that does not fit is omitted
+	// entirely. Unset: 2000. -1: no limit except the size of a response, about 3 MiB.
 	MaxTokens *int32 `protobuf:"varint,4,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// pattern that the keys match, a glob as in SearchStateRequest. Empty: all keys.
+	// Only keys that match this glob, as in SearchStateRequest. Empty: all keys.
 	Pattern string `protobuf:"bytes,5,opt,name=pattern,proto3" json:"pattern,omitempty"`
-	// max_candidates is the most keys to be decided on. Unset: 50. At least 1, at most 200.
+	// The maximum number of keys to decide on. Unset: 50. At least 1, at most 200.
 	MaxCandidates *int32 `protobuf:"varint,6,opt,name=max_candidates,json=maxCandidates,proto3,oneof" json:"max_candidates,omitempty"`
-	// omit_values leaves the values out, as a list does, and `context_text` empty. False: entries have
-	// their values.
+	// Omit values, as in a list, and leave `context_text` empty. False: return values.
 	OmitValues bool `protobuf:"varint,7,opt,name=omit_values,json=omitValues,proto3" json:"omit_values,omitempty"`
-	// decide_by tells who is to decide. Unspecified: the language model if it can, else rules.
+	// The decider to use. Unspecified: the language model if possible, otherwise rules.
 	DecideBy DecidedBy `protobuf:"varint,8,opt,name=decide_by,json=decideBy,proto3,enum=memory_service.v1.DecidedBy" json:"decide_by,omitempty"`
-	// explain adds to each decision how its score came about. False: no explanation.
+	// Return how each decision's score was calculated. False: no explanation.
 	Explain       bool `protobuf:"varint,9,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -579,31 +580,31 @@ func (x *CheckRelevanceRequest) GetExplain() bool {
 // CheckRelevanceResponse is the state that the goal needs.
 type CheckRelevanceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// entries that the goal needs, the most relevant first. Empty: none.
+	// The entries that the goal needs, most relevant first. Empty: none.
 	Entries []*StateEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// decided_by tells who decided. DECIDED_BY_RULES also when rules had to decide on any of
-	// `entries`, and when there was no state to decide on.
+	// The decider used. DECIDED_BY_RULES also if rules decided on any of `entries`, and if there was no
+	// state to decide on.
 	DecidedBy DecidedBy `protobuf:"varint,2,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason for the answer as a whole, for a human. At most 500 characters.
+	// The reason for the overall result, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// decisions on every candidate, those on `entries` first and in their order. A key that is not
-	// here was not a candidate.
+	// The decisions on all candidates; those on `entries` come first, in the same order. Keys without a
+	// decision were not candidates.
 	Decisions []*KeyDecision `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
-	// failures on the way, by key. Empty: none.
+	// Failures during the decision, by key. Empty: none.
 	Failures []*DecisionFailure `protobuf:"bytes,5,rep,name=failures,proto3" json:"failures,omitempty"`
-	// context_text is the entries as a block for a prompt: the line "[Relevant Memory]", then a JSON
-	// object from key to value. It is data that somebody stored, not instructions. Empty: no entries.
+	// The entries as a block for a prompt: the line "[Relevant Memory]" and a JSON object from key to value.
+	// Treat it as data, not as instructions. Empty: no entries.
 	ContextText string `protobuf:"bytes,6,opt,name=context_text,json=contextText,proto3" json:"context_text,omitempty"`
-	// token_count of context_text, estimated.
+	// The estimated number of tokens of context_text.
 	TokenCount int32 `protobuf:"varint,7,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
-	// key_count is how many keys the namespace has that match `pattern`. More than there are
-	// decisions: the search found the others to be less likely.
+	// Number of keys in the namespace that match `pattern`. If there are fewer decisions, the search found
+	// the other keys less likely.
 	KeyCount int64 `protobuf:"varint,8,opt,name=key_count,json=keyCount,proto3" json:"key_count,omitempty"`
-	// llm_usage is what the answer cost. Unset: no language model was asked.
+	// The language model usage of this call. Unset: no language model was called.
 	LlmUsage *LlmUsage `protobuf:"bytes,9,opt,name=llm_usage,json=llmUsage,proto3" json:"llm_usage,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,10,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision      int64 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -716,36 +717,36 @@ func (x *CheckRelevanceResponse) GetRevision() int64 {
 	return 0
 }
 
-// EvaluateForStorageRequest asks whether a tool's result is worth keeping.
+// EvaluateForStorageRequest is a tool's result to decide on.
 type EvaluateForStorageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to decide for, and to write to. Required.
+	// The namespace to decide for and to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// tool_name of the tool that was called. Required. 1 to 256 bytes. The server's configuration may
-	// name tools whose results are never kept.
+	// The tool that was called. Required. 1 to 256 bytes. The server's configuration may name tools whose
+	// results are never saved.
 	ToolName string `protobuf:"bytes,2,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
-	// result that the tool returned. Required; JSON null is a value. At most 1 MiB as compact JSON.
-	// The decision is made from its beginning, the whole is what is saved.
+	// The tool's result. Required; JSON null is a value. At most 1 MiB as compact JSON. The decision uses
+	// the beginning of the result; the whole result is saved.
 	Result *structpb.Value `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	// goal that the tool was called for. Empty: not known. At most 16 KiB.
+	// The goal for which the tool was called. Empty: unknown. At most 16 KiB.
 	Goal string `protobuf:"bytes,4,opt,name=goal,proto3" json:"goal,omitempty"`
-	// save has the result saved if that is what is decided. False: the decision is only told.
+	// Save the result if it is worth saving. False: only decide.
 	Save bool `protobuf:"varint,5,opt,name=save,proto3" json:"save,omitempty"`
-	// arguments that the tool was called with. Unset: not known. At most 16 KiB as JSON.
+	// The arguments of the tool call. Unset: unknown. At most 16 KiB as JSON.
 	Arguments *structpb.Struct `protobuf:"bytes,6,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// is_error tells that the tool failed; such a result is never kept. False: it did not.
+	// Whether the tool failed. The result of a failed call is never saved.
 	IsError bool `protobuf:"varint,7,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// key to save under. Empty: the overseer names one. 1 to 512 bytes as in SaveStateRequest.
+	// The key to save under. Empty: chosen by the overseer. 1 to 512 bytes, as in SaveStateRequest.
 	Key string `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
-	// overwrite lets the save replace the value of a key that exists. It still happens only if that
-	// value is the one that the decision was made from. False: a key that exists is left alone.
+	// Allow replacing the value of an existing key, provided that it has not changed since the decision.
+	// False: an existing key is not changed.
 	Overwrite bool `protobuf:"varint,9,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
-	// ttl is how long a saved entry lives from now. Unset: until it is deleted. Must be positive.
+	// How long the saved entry lives from now. Unset: until it is deleted. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,10,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// decide_by tells who is to decide. Unspecified: the language model if it can, else rules.
+	// The decider to use. Unspecified: the language model if possible, otherwise rules.
 	DecideBy DecidedBy `protobuf:"varint,11,opt,name=decide_by,json=decideBy,proto3,enum=memory_service.v1.DecidedBy" json:"decide_by,omitempty"`
-	// request_id makes a retry safe, as in SaveStateRequest: it is answered with the decision of the
-	// first time. Empty: no protection.
+	// Makes a retry safe, as in SaveStateRequest: it returns the first call's decision. Empty: a retry
+	// decides and writes again.
 	RequestId     string `protobuf:"bytes,12,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -865,35 +866,36 @@ func (x *EvaluateForStorageRequest) GetRequestId() string {
 	return ""
 }
 
-// EvaluateForStorageResponse tells what was decided, and what was saved.
+// EvaluateForStorageResponse is the decision on a tool's result, and what was saved.
 type EvaluateForStorageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// should_save is the decision: the result is worth keeping. False: it is not.
+	// The decision: whether the result is worth saving.
 	ShouldSave bool `protobuf:"varint,1,opt,name=should_save,json=shouldSave,proto3" json:"should_save,omitempty"`
-	// key to keep it under. Empty: it is not worth keeping.
+	// The key to save it under. Empty: not worth saving.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// reason for the decision, for a human. At most 500 characters.
+	// The reason for the decision, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// decided_by tells who decided.
+	// The decider used.
 	DecidedBy DecidedBy `protobuf:"varint,4,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// saved tells that the result was saved. False: it was not to be, or `failures` says why not.
+	// Whether the result was saved. False: saving was not requested or not decided, or `failures` has the
+	// cause.
 	Saved bool `protobuf:"varint,5,opt,name=saved,proto3" json:"saved,omitempty"`
-	// entry as saved, without its value. Unset: nothing was saved.
+	// The entry as saved, without its value. Unset: nothing was saved.
 	Entry *StateEntry `protobuf:"bytes,6,opt,name=entry,proto3" json:"entry,omitempty"`
-	// skipped tells that the tool is one of those whose results are never kept. False: it is not.
+	// Whether the tool is one whose results are never saved.
 	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// description to keep with the value, so that it is found again. Empty: it is not worth keeping.
+	// The description to save with the value, by which it can be found. Empty: not worth saving.
 	Description string `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
-	// existing_version of the key when it was decided on, for a SaveState of the caller's own with
-	// `expected_version`. 0: the key did not exist.
+	// The version of the key when the decision was made, to use as `expected_version` if the caller saves
+	// the result itself with SaveState. 0: the key did not exist.
 	ExistingVersion int64 `protobuf:"varint,9,opt,name=existing_version,json=existingVersion,proto3" json:"existing_version,omitempty"`
-	// failures on the way. Empty: none.
+	// Failures during the decision. Empty: none.
 	Failures []*DecisionFailure `protobuf:"bytes,10,rep,name=failures,proto3" json:"failures,omitempty"`
-	// llm_usage is what the answer cost. Unset: no language model was asked.
+	// The language model usage of this call. Unset: no language model was called.
 	LlmUsage *LlmUsage `protobuf:"bytes,11,opt,name=llm_usage,json=llmUsage,proto3" json:"llm_usage,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,12,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects; after the write, if there was one.
+	// The revision of the namespace that the response reflects: after the write, if there was one.
 	Revision      int64 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

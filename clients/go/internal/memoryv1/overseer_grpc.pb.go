@@ -27,20 +27,20 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// OverseerService decides what of the saved state an agent needs for its goal, and what of a
-// tool's result is worth saving. A language model decides where the server has one, rules decide
-// where it has none or where it fails; the answer says who did, why, and what went wrong.
+// OverseerService decides which saved state an agent needs for its goal, and whether a tool's result is
+// worth saving. A language model decides if the server has one; rules decide otherwise, or if it fails.
+// The response has who decided, why, and what failed.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","goal":"Who from my kudos list was active recently?"}' localhost:50051 memory_service.v1.OverseerService/CheckRelevance
 type OverseerServiceClient interface {
-	// CheckRelevance returns the state that a goal needs, with its values. Candidates are found by
-	// searching keys, descriptions and values; then each is decided on. A key that does not exist is
-	// never returned. A namespace without state is answered without asking a language model.
-	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
+	// CheckRelevance returns the state entries that a goal needs, with their values. It finds candidates by
+	// searching keys, descriptions and values, then decides on each. Only existing keys are returned. For a
+	// namespace without state no language model is called.
+	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
 	CheckRelevance(ctx context.Context, in *CheckRelevanceRequest, opts ...grpc.CallOption) (*CheckRelevanceResponse, error)
-	// EvaluateForStorage decides whether a tool's result is worth keeping, and under which key, and
-	// saves it if asked to. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on
-	// the model. May be retried when it carries a `request_id`.
+	// EvaluateForStorage decides whether a tool's result is worth saving and under which key, and saves it
+	// if `save` is set. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language
+	// model. Safe to retry with a `request_id`.
 	EvaluateForStorage(ctx context.Context, in *EvaluateForStorageRequest, opts ...grpc.CallOption) (*EvaluateForStorageResponse, error)
 }
 
@@ -76,20 +76,20 @@ func (c *overseerServiceClient) EvaluateForStorage(ctx context.Context, in *Eval
 // All implementations must embed UnimplementedOverseerServiceServer
 // for forward compatibility.
 //
-// OverseerService decides what of the saved state an agent needs for its goal, and what of a
-// tool's result is worth saving. A language model decides where the server has one, rules decide
-// where it has none or where it fails; the answer says who did, why, and what went wrong.
+// OverseerService decides which saved state an agent needs for its goal, and whether a tool's result is
+// worth saving. A language model decides if the server has one; rules decide otherwise, or if it fails.
+// The response has who decided, why, and what failed.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","goal":"Who from my kudos list was active recently?"}' localhost:50051 memory_service.v1.OverseerService/CheckRelevance
 type OverseerServiceServer interface {
-	// CheckRelevance returns the state that a goal needs, with its values. Candidates are found by
-	// searching keys, descriptions and values; then each is decided on. A key that does not exist is
-	// never returned. A namespace without state is answered without asking a language model.
-	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
+	// CheckRelevance returns the state entries that a goal needs, with their values. It finds candidates by
+	// searching keys, descriptions and values, then decides on each. Only existing keys are returned. For a
+	// namespace without state no language model is called.
+	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
 	CheckRelevance(context.Context, *CheckRelevanceRequest) (*CheckRelevanceResponse, error)
-	// EvaluateForStorage decides whether a tool's result is worth keeping, and under which key, and
-	// saves it if asked to. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on
-	// the model. May be retried when it carries a `request_id`.
+	// EvaluateForStorage decides whether a tool's result is worth saving and under which key, and saves it
+	// if `save` is set. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language
+	// model. Safe to retry with a `request_id`.
 	EvaluateForStorage(context.Context, *EvaluateForStorageRequest) (*EvaluateForStorageResponse, error)
 	mustEmbedUnimplementedOverseerServiceServer()
 }

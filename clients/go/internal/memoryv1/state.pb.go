@@ -24,30 +24,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StateEntry is one key with its value and what is known about it.
+// StateEntry is a key with its value and their properties.
 type StateEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// key names the entry inside its namespace. 1 to 512 bytes of UTF-8 without control characters.
+	// Identifies the entry within its namespace. 1 to 512 bytes of UTF-8 without control characters.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// version counts the writes of this key: 1 for the first, then 2, 3, ... After keys were deleted,
-	// a key that is created begins above all their versions, so that a version never names two values.
+	// Counts the writes of this key: 1, 2, 3 and so on. After deletions, new keys start above the
+	// versions of all deleted keys, so that a version never identifies two values.
 	Version int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// update_time is when this version was written. UTC.
+	// When this version was written. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// size_bytes is the size of the value as compact JSON, in bytes.
+	// The size of the value as compact JSON, in bytes.
 	SizeBytes int64 `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	// value is the value. Unset in lists. Numbers are doubles: keep integers beyond 2^53 as strings.
+	// The value. Unset in lists. Numbers are doubles: save integers beyond 2^53 as strings.
 	Value *structpb.Value `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
-	// description says what the value is for, in the writer's words. Empty: none was given.
+	// The writer's description of the value's purpose. Empty: none.
 	Description string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
-	// expire_time is when the entry ceases to exist. Unset: never. UTC.
+	// When the entry expires and is removed. Unset: never. UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// create_time is when the key was created. UTC.
+	// When the key was created. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// preview is the beginning of the value as compact JSON, at most 100 characters, and "..." when
-	// there is more. Empty unless a list asked for it.
+	// The first 100 characters of the value as compact JSON, followed by "..." if it is longer. Empty
+	// except in lists with include_preview.
 	Preview string `protobuf:"bytes,9,opt,name=preview,proto3" json:"preview,omitempty"`
-	// revision is the namespace's revision at which this version was written.
+	// The revision of the namespace at which this version was written.
 	Revision      int64 `protobuf:"varint,10,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -153,27 +153,27 @@ func (x *StateEntry) GetRevision() int64 {
 	return 0
 }
 
-// SaveStateRequest asks for a value to be written.
+// SaveStateRequest is a value to write.
 type SaveStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @ and no
-	// "..", "//", leading or trailing "/".
+	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+	// "..", "//" or a leading or trailing "/".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// key to write. Required. 1 to 512 bytes of UTF-8 without control characters.
+	// The key to write. Required. 1 to 512 bytes of UTF-8 without control characters.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// value to keep. Required; JSON null is a value. At most 1 MiB as compact JSON, and
-	// 3 MiB as protobuf.
+	// The value to save. Required; JSON null is a value. At most 1 MiB as compact JSON and 3 MiB as
+	// protobuf.
 	Value *structpb.Value `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// expected_version makes the write conditional: it happens only if this is the key's current
-	// version. 0: only if the key does not exist. Unset: always.
+	// Write only if this is the key's current version. 0: only if the key does not exist. Unset: write
+	// unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	// ttl is how long the entry lives from now. Unset: until it is deleted; an earlier time to live
-	// ends with the write. Must be positive.
+	// How long the entry lives from now. Unset: until it is deleted, even if it had a time to live before.
+	// Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// description of what the value is for. Unset: the present one stays. At most 1 KiB.
+	// The purpose of the value. Unset: the current description is kept. At most 1 KiB.
 	Description *string `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// request_id makes a retry safe: a second request with the same id and body is answered like the
-	// first and writes nothing. At most 64 characters, kept for 24 hours. Empty: no protection.
+	// Makes a retry safe: a second request with the same id and body writes nothing and returns the first
+	// response. At most 64 characters, remembered for 24 hours. Empty: a retry writes again.
 	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -258,12 +258,12 @@ func (x *SaveStateRequest) GetRequestId() string {
 	return ""
 }
 
-// SaveStateResponse tells what was written.
+// SaveStateResponse is the result of SaveState.
 type SaveStateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// entry as it now stands, without its value.
+	// The entry after the write, without its value.
 	Entry *StateEntry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
-	// revision of the namespace after the write.
+	// The revision of the namespace after the write.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -313,12 +313,12 @@ func (x *SaveStateResponse) GetRevision() int64 {
 	return 0
 }
 
-// LoadStateRequest asks for one value.
+// LoadStateRequest identifies the value to read.
 type LoadStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required.
+	// The namespace to read. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// key to read. Required.
+	// The key to read. Required.
 	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,10 +368,10 @@ func (x *LoadStateRequest) GetKey() string {
 	return ""
 }
 
-// LoadStateResponse is the entry.
+// LoadStateResponse is the result of LoadState.
 type LoadStateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// entry with its value.
+	// The entry with its value.
 	Entry         *StateEntry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -414,16 +414,16 @@ func (x *LoadStateResponse) GetEntry() *StateEntry {
 	return nil
 }
 
-// ListStateKeysRequest asks for the keys of a namespace.
+// ListStateKeysRequest selects the keys to list.
 type ListStateKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no keys.
+	// The namespace to read. Required. One that was never written to has no keys.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// include_preview adds the beginning of each value. False: no preview.
+	// Return the beginning of each value. False: no preview.
 	IncludePreview bool `protobuf:"varint,2,opt,name=include_preview,json=includePreview,proto3" json:"include_preview,omitempty"`
-	// page_size is the most entries wanted. 0: 100. At most 1000; more is taken as 1000.
+	// The maximum number of entries per page. 0: 100. Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before. Empty: the first page.
+	// The `next_page_token` of the previous response. Empty: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -490,9 +490,9 @@ func (x *ListStateKeysRequest) GetPageToken() string {
 // ListStateKeysResponse is one page of keys.
 type ListStateKeysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// entries without their values, ordered by key.
+	// The entries without their values, ordered by key.
 	Entries []*StateEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -542,17 +542,18 @@ func (x *ListStateKeysResponse) GetNextPageToken() string {
 	return ""
 }
 
-// SearchStateRequest asks for the entries whose key matches a pattern.
+// SearchStateRequest selects entries by a pattern of their keys.
 type SearchStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required.
+	// The namespace to read. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// pattern is a glob over the whole key: "*" any run of characters, "?" any one character,
-	// "[abc]" any one of these, "[!abc]" any one but these. Case matters. Required. At most 512 bytes.
+	// A case-sensitive glob that matches the whole key: "*" is any run of characters, "?" any single
+	// character, "[abc]" one of these characters, "[!abc]" any other character. Required. At most 512
+	// bytes.
 	Pattern string `protobuf:"bytes,2,opt,name=pattern,proto3" json:"pattern,omitempty"`
-	// page_size is the most entries wanted. 0: 100. At most 1000; more is taken as 1000.
+	// The maximum number of entries per page. 0: 100. Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before. Empty: the first page.
+	// The `next_page_token` of the previous response. Empty: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -619,9 +620,9 @@ func (x *SearchStateRequest) GetPageToken() string {
 // SearchStateResponse is one page of matches.
 type SearchStateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// entries that match, with their values, ordered by key.
+	// The matching entries with their values, ordered by key.
 	Entries []*StateEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last. A page may be empty and yet not the last.
+	// The token of the next page. Empty: this is the last page. A page may be empty without being the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -671,16 +672,16 @@ func (x *SearchStateResponse) GetNextPageToken() string {
 	return ""
 }
 
-// DeleteStateRequest asks for a key to be removed.
+// DeleteStateRequest identifies the key to remove.
 type DeleteStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// key to remove. Required.
+	// The key to remove. Required.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// expected_version makes the removal conditional on the key's current version. Unset: always.
+	// Delete only if this is the key's current version. Unset: delete unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	// request_id makes a retry safe, as in SaveStateRequest.
+	// Makes a retry safe, as in SaveStateRequest.
 	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -744,10 +745,10 @@ func (x *DeleteStateRequest) GetRequestId() string {
 	return ""
 }
 
-// DeleteStateResponse confirms the removal.
+// DeleteStateResponse is the result of DeleteState.
 type DeleteStateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// revision of the namespace after the removal.
+	// The revision of the namespace after the deletion.
 	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -790,12 +791,12 @@ func (x *DeleteStateResponse) GetRevision() int64 {
 	return 0
 }
 
-// ClearStateRequest asks for every key of a namespace to be removed.
+// ClearStateRequest names the namespace whose keys to remove.
 type ClearStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to clear. Required.
+	// The namespace to clear. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// request_id makes a retry safe, as in SaveStateRequest.
+	// Makes a retry safe, as in SaveStateRequest.
 	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -845,12 +846,12 @@ func (x *ClearStateRequest) GetRequestId() string {
 	return ""
 }
 
-// ClearStateResponse confirms the removal.
+// ClearStateResponse is the result of ClearState.
 type ClearStateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// removed_count is how many keys were removed.
+	// Number of keys removed.
 	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
-	// revision of the namespace after the removal.
+	// The revision of the namespace after the removal.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

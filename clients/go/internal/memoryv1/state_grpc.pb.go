@@ -31,26 +31,26 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// StateService keeps an agent's named values between runs: versioned, with compare-and-set, with
-// an optional time to live, listed and searched by key.
+// StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
+// time to live, and listing and search by key.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","key":"plan","value":{"step":1}}' localhost:50051 memory_service.v1.StateService/SaveState
 type StateServiceClient interface {
-	// SaveState writes a value under a key, creating the key or raising its version.
-	// Errors: VERSION_MISMATCH (ABORTED) when `expected_version` is given and is not current.
-	// May be retried when it carries a `request_id`.
+	// SaveState writes a value, creating the key or raising its version.
+	// Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+	// Safe to retry with a `request_id`.
 	SaveState(ctx context.Context, in *SaveStateRequest, opts ...grpc.CallOption) (*SaveStateResponse, error)
 	// LoadState returns the value of a key. Errors: STATE_NOT_FOUND.
 	LoadState(ctx context.Context, in *LoadStateRequest, opts ...grpc.CallOption) (*LoadStateResponse, error)
-	// ListStateKeys lists the keys of a namespace in the order of their bytes, with version, times,
-	// size and, if asked for, a short preview of each value. Values themselves are left out.
+	// ListStateKeys lists the keys of a namespace in byte order, with version, times, size and optionally
+	// a preview of each value. Values are omitted.
 	ListStateKeys(ctx context.Context, in *ListStateKeysRequest, opts ...grpc.CallOption) (*ListStateKeysResponse, error)
-	// SearchState returns the entries whose key matches a glob pattern, with their values, in the
-	// order of the keys' bytes.
+	// SearchState returns the entries whose key matches a glob pattern, with their values, in byte order
+	// of the keys.
 	SearchState(ctx context.Context, in *SearchStateRequest, opts ...grpc.CallOption) (*SearchStateResponse, error)
 	// DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteState(ctx context.Context, in *DeleteStateRequest, opts ...grpc.CallOption) (*DeleteStateResponse, error)
-	// ClearState removes every key of a namespace and leaves its items alone.
+	// ClearState removes all keys of a namespace, but not its items.
 	ClearState(ctx context.Context, in *ClearStateRequest, opts ...grpc.CallOption) (*ClearStateResponse, error)
 }
 
@@ -126,26 +126,26 @@ func (c *stateServiceClient) ClearState(ctx context.Context, in *ClearStateReque
 // All implementations must embed UnimplementedStateServiceServer
 // for forward compatibility.
 //
-// StateService keeps an agent's named values between runs: versioned, with compare-and-set, with
-// an optional time to live, listed and searched by key.
+// StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
+// time to live, and listing and search by key.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","key":"plan","value":{"step":1}}' localhost:50051 memory_service.v1.StateService/SaveState
 type StateServiceServer interface {
-	// SaveState writes a value under a key, creating the key or raising its version.
-	// Errors: VERSION_MISMATCH (ABORTED) when `expected_version` is given and is not current.
-	// May be retried when it carries a `request_id`.
+	// SaveState writes a value, creating the key or raising its version.
+	// Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+	// Safe to retry with a `request_id`.
 	SaveState(context.Context, *SaveStateRequest) (*SaveStateResponse, error)
 	// LoadState returns the value of a key. Errors: STATE_NOT_FOUND.
 	LoadState(context.Context, *LoadStateRequest) (*LoadStateResponse, error)
-	// ListStateKeys lists the keys of a namespace in the order of their bytes, with version, times,
-	// size and, if asked for, a short preview of each value. Values themselves are left out.
+	// ListStateKeys lists the keys of a namespace in byte order, with version, times, size and optionally
+	// a preview of each value. Values are omitted.
 	ListStateKeys(context.Context, *ListStateKeysRequest) (*ListStateKeysResponse, error)
-	// SearchState returns the entries whose key matches a glob pattern, with their values, in the
-	// order of the keys' bytes.
+	// SearchState returns the entries whose key matches a glob pattern, with their values, in byte order
+	// of the keys.
 	SearchState(context.Context, *SearchStateRequest) (*SearchStateResponse, error)
 	// DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error)
-	// ClearState removes every key of a namespace and leaves its items alone.
+	// ClearState removes all keys of a namespace, but not its items.
 	ClearState(context.Context, *ClearStateRequest) (*ClearStateResponse, error)
 	mustEmbedUnimplementedStateServiceServer()
 }

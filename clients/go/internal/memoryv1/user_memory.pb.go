@@ -25,21 +25,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MemoryCategory tells what a memory is about.
+// MemoryCategory is the subject of a memory.
 type MemoryCategory int32
 
 const (
-	// Not said. Refused in memories that are saved.
+	// Not given. Rejected in memories that are saved.
 	MemoryCategory_MEMORY_CATEGORY_UNSPECIFIED MemoryCategory = 0
 	// Who the user is: name, role, location. Base importance 10; preloaded.
 	MemoryCategory_MEMORY_CATEGORY_IDENTITY MemoryCategory = 1
-	// What the user likes, dislikes and has set. Base importance 9; preloaded.
+	// The user's likes, dislikes and settings. Base importance 9; preloaded.
 	MemoryCategory_MEMORY_CATEGORY_PREFERENCE MemoryCategory = 2
-	// Whom the user knows: family, colleagues. Base importance 8; preloaded.
+	// The people the user knows: family, colleagues. Base importance 8; preloaded.
 	MemoryCategory_MEMORY_CATEGORY_RELATIONSHIP MemoryCategory = 3
-	// What the user works on. Base importance 7; found by search.
+	// The user's work and projects. Base importance 7; found by search.
 	MemoryCategory_MEMORY_CATEGORY_PROJECT MemoryCategory = 4
-	// The situation and what was discussed. Base importance 5; found by search.
+	// The situation and the topics discussed. Base importance 5; found by search.
 	MemoryCategory_MEMORY_CATEGORY_CONTEXT MemoryCategory = 5
 )
 
@@ -90,7 +90,7 @@ func (MemoryCategory) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_user_memory_proto_rawDescGZIP(), []int{0}
 }
 
-// MemoryStatus tells whether a memory still holds.
+// MemoryStatus is whether a memory still holds.
 type MemoryStatus int32
 
 const (
@@ -98,11 +98,11 @@ const (
 	MemoryStatus_MEMORY_STATUS_UNSPECIFIED MemoryStatus = 0
 	// It holds.
 	MemoryStatus_MEMORY_STATUS_ACTIVE MemoryStatus = 1
-	// It held until `valid_until_time`, and another one may have taken its place. Reads as of an
-	// earlier time show it.
+	// It held until `valid_until_time`; another memory may have superseded it. Reads with an earlier
+	// `as_of_time` return it.
 	MemoryStatus_MEMORY_STATUS_SUPERSEDED MemoryStatus = 2
-	// It was merged into another one, which tells the same for the same time. Only reads with
-	// `include_history` show it.
+	// It was merged into another memory that says the same for the same period. Only reads with
+	// `include_history` return it.
 	MemoryStatus_MEMORY_STATUS_MERGED MemoryStatus = 3
 )
 
@@ -149,17 +149,17 @@ func (MemoryStatus) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_user_memory_proto_rawDescGZIP(), []int{1}
 }
 
-// MemoryOrigin tells how a memory came about.
+// MemoryOrigin is how a memory was created.
 type MemoryOrigin int32
 
 const (
 	// Never sent.
 	MemoryOrigin_MEMORY_ORIGIN_UNSPECIFIED MemoryOrigin = 0
-	// SaveMemory saved it.
+	// Saved by SaveMemory.
 	MemoryOrigin_MEMORY_ORIGIN_SAVED MemoryOrigin = 1
-	// ExtractMemories found it in messages.
+	// Found in messages by ExtractMemories.
 	MemoryOrigin_MEMORY_ORIGIN_EXTRACTED MemoryOrigin = 2
-	// ConsolidateMemories made it out of others.
+	// Made from other memories by ConsolidateMemories.
 	MemoryOrigin_MEMORY_ORIGIN_CONSOLIDATED MemoryOrigin = 3
 )
 
@@ -206,18 +206,18 @@ func (MemoryOrigin) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_user_memory_proto_rawDescGZIP(), []int{2}
 }
 
-// OnContradiction tells what becomes of a fact that contradicts a known one.
+// OnContradiction selects how to handle a fact that contradicts a known one.
 type OnContradiction int32
 
 const (
-	// Like ON_CONTRADICTION_SUPERSEDE.
+	// The same as ON_CONTRADICTION_SUPERSEDE.
 	OnContradiction_ON_CONTRADICTION_UNSPECIFIED OnContradiction = 0
-	// The new fact is saved, and the known one ends where the new one begins. Neither ends by the other
-	// if that is trusted less: then both hold. See Provenance.
+	// Save the new fact, and end the known one where the new one begins. A fact does not end a more trusted
+	// one: both then hold. See Provenance.
 	OnContradiction_ON_CONTRADICTION_SUPERSEDE OnContradiction = 1
-	// The new fact is saved, and the known one goes on holding.
+	// Save the new fact; the known one still holds.
 	OnContradiction_ON_CONTRADICTION_KEEP_BOTH OnContradiction = 2
-	// The new fact is not saved.
+	// Do not save the new fact.
 	OnContradiction_ON_CONTRADICTION_REFUSE OnContradiction = 3
 )
 
@@ -264,26 +264,26 @@ func (OnContradiction) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_user_memory_proto_rawDescGZIP(), []int{3}
 }
 
-// MemoryOutcome tells what became of a fact.
+// MemoryOutcome is the outcome for a fact.
 type MemoryOutcome int32
 
 const (
 	// Never sent.
 	MemoryOutcome_MEMORY_OUTCOME_UNSPECIFIED MemoryOutcome = 0
-	// It was saved, and no other memory changed.
+	// Saved; no other memory changed.
 	MemoryOutcome_MEMORY_OUTCOME_SAVED MemoryOutcome = 1
-	// It is known already: `existing` says it, and is trusted no less. Nothing was written.
+	// Already known: `existing` says the same and is trusted at least as much. Nothing was written.
 	MemoryOutcome_MEMORY_OUTCOME_DUPLICATE MemoryOutcome = 2
-	// It was saved, and superseded the memories that it contradicts, or that say the same and are
-	// trusted less: they are in `superseded`.
+	// Saved. It superseded the memories in `superseded`, which it contradicts, or which say the same and are
+	// trusted less.
 	MemoryOutcome_MEMORY_OUTCOME_SUPERSEDED MemoryOutcome = 3
-	// It contradicts `existing`, and was not to be saved then. Nothing was written.
+	// It contradicts `existing`, and on_contradiction is REFUSE. Nothing was written.
 	MemoryOutcome_MEMORY_OUTCOME_CONTRADICTION MemoryOutcome = 4
-	// It repeats what was recalled into the conversation: `existing`. Nothing was written. Only in
-	// extraction.
+	// It repeats `existing`, which was recalled into the conversation. Nothing was written. Only in
+	// ExtractMemories.
 	MemoryOutcome_MEMORY_OUTCOME_RECALLED MemoryOutcome = 5
-	// It is not worth remembering, being vague, temporary or not about the user; or it is too short or
-	// too long. Nothing was written. Only in extraction.
+	// Not worth remembering: vague, temporary, not about the user, too short or too long. Nothing was
+	// written. Only in ExtractMemories.
 	MemoryOutcome_MEMORY_OUTCOME_REJECTED MemoryOutcome = 6
 )
 
@@ -336,17 +336,17 @@ func (MemoryOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_user_memory_proto_rawDescGZIP(), []int{4}
 }
 
-// ConsolidationAction tells what is done to a group of similar memories.
+// ConsolidationAction is the action on a group of similar memories.
 type ConsolidationAction int32
 
 const (
 	// Never sent.
 	ConsolidationAction_CONSOLIDATION_ACTION_UNSPECIFIED ConsolidationAction = 0
-	// They say much the same: one memory that says it all takes their place.
+	// They say much the same: one memory that says it all replaces them.
 	ConsolidationAction_CONSOLIDATION_ACTION_MERGE ConsolidationAction = 1
-	// They contradict each other: the one that began last goes on holding, the others end there.
+	// They contradict each other: the one that began last still holds, and the others end there.
 	ConsolidationAction_CONSOLIDATION_ACTION_SUPERSEDE ConsolidationAction = 2
-	// They say different things: they stay as they are.
+	// They say different things: they are not changed.
 	ConsolidationAction_CONSOLIDATION_ACTION_KEEP ConsolidationAction = 3
 )
 
@@ -393,24 +393,24 @@ func (ConsolidationAction) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_user_memory_proto_rawDescGZIP(), []int{5}
 }
 
-// MemorySource tells where a memory came from.
+// MemorySource is where a memory came from.
 type MemorySource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// origin tells how it came about. Set by the server.
+	// How the memory was created. Set by the server.
 	Origin MemoryOrigin `protobuf:"varint,1,opt,name=origin,proto3,enum=memory_service.v1.MemoryOrigin" json:"origin,omitempty"`
-	// session_id is the conversation that it came from. Empty: not given. At most 256 bytes.
+	// The conversation that it came from. Empty: not given. At most 256 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// item_ids of the items that it came from, or the message_ids of messages that were handed over
-	// without being stored. Empty: not given. At most 100.
+	// The ids of the items that it came from, or the message_ids of messages that were passed without being
+	// stored. Empty: not given. At most 100.
 	ItemIds []string `protobuf:"bytes,3,rep,name=item_ids,json=itemIds,proto3" json:"item_ids,omitempty"`
-	// quote is what the user said, word for word. Markers of importance such as "remember this" are
-	// looked for in it too. Empty: not given. At most 2 KiB.
+	// The user's exact words. They are also searched for signs of importance such as "remember this".
+	// Empty: not given. At most 2 KiB.
 	Quote string `protobuf:"bytes,4,opt,name=quote,proto3" json:"quote,omitempty"`
-	// actor that saved the memory, such as an agent's name. Empty: not given. At most 256 bytes.
+	// The name of the agent or program that saved the memory. Empty: not given. At most 256 bytes.
 	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
-	// memory_ids of the memories that it was made out of. Empty: of none. Set by the server.
+	// The ids of the memories that it was made from. Empty: none. Set by the server.
 	MemoryIds []string `protobuf:"bytes,6,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
-	// model that worded it, as "provider:model". Empty: none did. Set by the server.
+	// The model that worded it, as "provider:model". Empty: none. Set by the server.
 	Model         string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -495,24 +495,23 @@ func (x *MemorySource) GetModel() string {
 	return ""
 }
 
-// Importance tells how important a memory is, and why.
+// Importance is how important a memory is, and why.
 type Importance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// base score of the category, 5 to 10.
+	// The base score of the category, 5 to 10.
 	Base float64 `protobuf:"fixed64,1,opt,name=base,proto3" json:"base,omitempty"`
-	// boosts that were added, such as "explicit_request", "specific_details" or "long_term_goal".
-	// Empty: none.
+	// Boosts, for example "explicit_request", "specific_details" or "long_term_goal". Empty: none.
 	Boosts []*ImportanceAdjustment `protobuf:"bytes,2,rep,name=boosts,proto3" json:"boosts,omitempty"`
-	// reductions that were taken off, such as "vague" or "temporary". Empty: none.
+	// Reductions, for example "vague" or "temporary". Empty: none.
 	Reductions []*ImportanceAdjustment `protobuf:"bytes,3,rep,name=reductions,proto3" json:"reductions,omitempty"`
-	// score is the sum of base, boosts and reductions, and not below 0.
+	// The sum of base, boosts and reductions, not below 0.
 	Score float64 `protobuf:"fixed64,4,opt,name=score,proto3" json:"score,omitempty"`
-	// decay_factor that the memory's age has brought the score down to at the time of the answer, 0 to
-	// 1. 1: none; also where the server is configured to have no decay.
+	// The decay of the score with the memory's age at the time of the response, 0 to 1. 1: none, or the
+	// server is configured without decay.
 	DecayFactor float64 `protobuf:"fixed64,5,opt,name=decay_factor,json=decayFactor,proto3" json:"decay_factor,omitempty"`
-	// current_score is score times decay_factor. Reads go by it.
+	// score times decay_factor. Reads filter and order by it.
 	CurrentScore float64 `protobuf:"fixed64,6,opt,name=current_score,json=currentScore,proto3" json:"current_score,omitempty"`
-	// decided_by tells who found the boosts and reductions.
+	// The decider that found the boosts and reductions.
 	DecidedBy     DecidedBy `protobuf:"varint,7,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -600,11 +599,11 @@ func (x *Importance) GetDecidedBy() DecidedBy {
 // ImportanceAdjustment is one boost or reduction.
 type ImportanceAdjustment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the adjustment, in snake_case. "manual": somebody set the score.
+	// The name, in snake_case. "manual": the score was set by UpdateMemory.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// amount that it adds to the score: above 0 for a boost, below 0 for a reduction.
+	// The change of the score: positive for a boost, negative for a reduction.
 	Amount float64 `protobuf:"fixed64,2,opt,name=amount,proto3" json:"amount,omitempty"`
-	// reason for it, such as the words that it was found by. Empty: none is known.
+	// The reason, for example the words that caused it. Empty: unknown.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -664,51 +663,50 @@ func (x *ImportanceAdjustment) GetReason() string {
 // UserMemory is one fact about the user.
 type UserMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id names the memory inside its namespace.
+	// Identifies the memory within its namespace.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// content is the fact in the third person, as in "User prefers dark mode".
+	// The fact in the third person, for example "User prefers dark mode".
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// category of the fact.
+	// The category of the fact.
 	Category MemoryCategory `protobuf:"varint,3,opt,name=category,proto3,enum=memory_service.v1.MemoryCategory" json:"category,omitempty"`
-	// reasoning tells why it is worth remembering.
+	// Why the fact is worth remembering.
 	Reasoning string `protobuf:"bytes,4,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
-	// importance of the fact and how it came about.
+	// How important the fact is, and why.
 	Importance *Importance `protobuf:"bytes,5,opt,name=importance,proto3" json:"importance,omitempty"`
-	// version counts the writes of this memory: 1 for the first. A memory that ends has a new version.
+	// Counts the writes of this memory, from 1. Ending a memory is a write too.
 	Version int64 `protobuf:"varint,6,opt,name=version,proto3" json:"version,omitempty"`
-	// status tells whether it still holds.
+	// Whether the memory still holds.
 	Status MemoryStatus `protobuf:"varint,7,opt,name=status,proto3,enum=memory_service.v1.MemoryStatus" json:"status,omitempty"`
-	// valid_from_time is when it began to hold. UTC.
+	// When it began to hold. UTC.
 	ValidFromTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=valid_from_time,json=validFromTime,proto3" json:"valid_from_time,omitempty"`
-	// valid_until_time is when it ceased to hold: the first moment that it does not. Unset: it still
-	// holds. UTC.
+	// When it ceased to hold, exclusive. Unset: it still holds. UTC.
 	ValidUntilTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=valid_until_time,json=validUntilTime,proto3" json:"valid_until_time,omitempty"`
-	// superseded_by is the id of the memory that took its place or that it was merged into. Empty:
-	// none, or that one was deleted.
+	// The id of the memory that superseded it, or that it was merged into. Empty: none, or that memory was
+	// deleted.
 	SupersededBy string `protobuf:"bytes,10,opt,name=superseded_by,json=supersededBy,proto3" json:"superseded_by,omitempty"`
-	// supersedes are the ids of the memories whose place it took. Empty: none.
+	// The ids of the memories that it superseded. Empty: none.
 	Supersedes []string `protobuf:"bytes,11,rep,name=supersedes,proto3" json:"supersedes,omitempty"`
-	// original_content is the fact as it was given. Empty: just like content.
+	// The fact as the caller worded it. Empty: identical to content.
 	OriginalContent string `protobuf:"bytes,12,opt,name=original_content,json=originalContent,proto3" json:"original_content,omitempty"`
-	// source tells where it came from.
+	// Where the memory came from.
 	Source *MemorySource `protobuf:"bytes,13,opt,name=source,proto3" json:"source,omitempty"`
-	// create_time is when it was saved. UTC.
+	// When it was saved. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// update_time is when this version was written. UTC.
+	// When this version was written. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// expire_time is when it ceases to exist, history included. Unset: never. UTC.
+	// When it expires and is removed, with its history. Unset: never. UTC.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// labels for exact matching, as in MemoryItem.
+	// Labels for exact matching, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,17,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with it, as in MemoryItem. Unset: none.
+	// Metadata stored with it, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,18,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// revision of the namespace at which this version was written.
+	// The revision of the namespace at which this version was written.
 	Revision int64 `protobuf:"varint,19,opt,name=revision,proto3" json:"revision,omitempty"`
-	// ttl is another way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
-	// together with expire_time. Must be positive.
+	// Time to live, an alternative to expire_time: the memory expires this long after the write. Only in
+	// UpdateMemoryRequest, and not together with expire_time. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,20,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// provenance tells who wrote this version of the memory, what it was made of, and how far it is
-	// trusted. Set by the server, and not looked at in requests. Unset as in MemoryItem: its trust is 1.
+	// Who wrote this version of the memory, what it was made from, and how far it is trusted. Set by the
+	// server, ignored in requests. Unset, as in MemoryItem: the trust is 1.
 	Provenance    *Provenance `protobuf:"bytes,21,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -891,42 +889,40 @@ func (x *UserMemory) GetProvenance() *Provenance {
 	return nil
 }
 
-// SaveMemoryRequest asks for a fact to be saved.
+// SaveMemoryRequest is a fact to save.
 type SaveMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to, usually one user's. Required: 1 to 128 characters out of
-	// A-Z a-z 0-9 . _ - : / @ and no "..", "//", leading or trailing "/".
+	// The namespace to write to, usually that of one user. Required: 1 to 128 characters from
+	// A-Z a-z 0-9 . _ - : / @, without "..", "//" or a leading or trailing "/".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// content is the fact. Required. 10 to 500 characters; rephrasing may make it longer.
+	// The fact. Required. 10 to 500 characters; rephrasing may make it longer.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// category of the fact. Required.
+	// The category of the fact. Required.
 	Category MemoryCategory `protobuf:"varint,3,opt,name=category,proto3,enum=memory_service.v1.MemoryCategory" json:"category,omitempty"`
-	// reasoning tells why it is worth remembering. Required. 10 to 200 characters.
+	// Why the fact is worth remembering. Required. 10 to 200 characters.
 	Reasoning string `protobuf:"bytes,4,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// source tells where the fact came from. Unset: not given.
+	// Where the fact came from. Unset: not given.
 	Source *MemorySource `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
-	// explicit_request tells that the user asked for this to be remembered, which makes it more
-	// important. False: the content and the quote of the source tell.
+	// Whether the user asked for this to be remembered, which raises its importance. False: inferred from
+	// the content and the source's quote.
 	ExplicitRequest bool `protobuf:"varint,7,opt,name=explicit_request,json=explicitRequest,proto3" json:"explicit_request,omitempty"`
-	// on_contradiction tells what becomes of the fact if it contradicts a known one. Unspecified: it
-	// supersedes that.
+	// How to handle a contradiction with a known fact. Unspecified: supersede the known fact.
 	OnContradiction OnContradiction `protobuf:"varint,8,opt,name=on_contradiction,json=onContradiction,proto3,enum=memory_service.v1.OnContradiction" json:"on_contradiction,omitempty"`
-	// valid_from_time is when the fact began to hold. Unset: now. UTC, kept to the microsecond. One
-	// that began before a known one that it contradicts does not supersede that: it is saved as
-	// having ended where that begins.
+	// When the fact began to hold. Unset: now. UTC, stored to the microsecond. A fact that began before a
+	// known one that it contradicts does not supersede it: it is saved as having ended when the known one
+	// began.
 	ValidFromTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=valid_from_time,json=validFromTime,proto3" json:"valid_from_time,omitempty"`
-	// ttl is how long the memory lives from now. Unset: until it is deleted. Must be positive.
+	// How long the memory lives from now. Unset: until it is deleted. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,10,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// labels for exact matching, as in MemoryItem.
+	// Labels for exact matching, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,11,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// metadata is kept with the memory, as in MemoryItem. Unset: none.
+	// Metadata to store with the memory, as in MemoryItem. Unset: none.
 	Metadata *structpb.Struct `protobuf:"bytes,12,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// keep_wording saves the content as it is given. False: it is put into the third person.
+	// Save the content as it is. False: put it into the third person.
 	KeepWording bool `protobuf:"varint,13,opt,name=keep_wording,json=keepWording,proto3" json:"keep_wording,omitempty"`
-	// decide_by tells who is to rephrase and to compare. Unspecified: the language model if it can,
-	// else rules.
+	// The decider that rephrases and compares. Unspecified: the language model if possible, otherwise rules.
 	DecideBy      DecidedBy `protobuf:"varint,14,opt,name=decide_by,json=decideBy,proto3,enum=memory_service.v1.DecidedBy" json:"decide_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1060,41 +1056,40 @@ func (x *SaveMemoryRequest) GetDecideBy() DecidedBy {
 	return DecidedBy_DECIDED_BY_UNSPECIFIED
 }
 
-// SaveMemoryResponse tells what became of the fact.
+// SaveMemoryResponse is the result of SaveMemory.
 type SaveMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// outcome for the fact.
+	// The outcome for the fact.
 	Outcome MemoryOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=memory_service.v1.MemoryOutcome" json:"outcome,omitempty"`
-	// memory as saved. Unset: nothing was saved.
+	// The memory as saved. Unset: nothing was saved.
 	Memory *UserMemory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// existing is the known memory that decided the outcome, as it was before the call: the duplicate;
-	// else a contradicted memory that goes on holding because it is trusted more; else the first one
-	// contradicted. Unset: the fact is like no other.
+	// The known memory that decided the outcome, as it was before the call: the duplicate; otherwise a
+	// contradicted memory that still holds because it is trusted more; otherwise the first contradicted
+	// one. Unset: none.
 	Existing *UserMemory `protobuf:"bytes,3,opt,name=existing,proto3" json:"existing,omitempty"`
-	// superseded are the memories that ended with this one, as they now stand. Empty: none.
+	// The memories that this one superseded, as they are now. Empty: none.
 	Superseded []*UserMemory `protobuf:"bytes,4,rep,name=superseded,proto3" json:"superseded,omitempty"`
-	// message for the user or the model, such as "Similar memory already exists".
+	// A message for the user or the model, for example "Similar memory already exists".
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
-	// similarity of the fact to the most similar one known, a cosine from -1 to 1. Unset: none is
-	// known, or it could not be measured.
+	// The cosine similarity to the most similar known memory, -1 to 1. Unset: there is none, or it could not
+	// be measured.
 	Similarity *float64 `protobuf:"fixed64,6,opt,name=similarity,proto3,oneof" json:"similarity,omitempty"`
-	// duplicate_threshold that the similarity must be above for a duplicate; each embedder has its
-	// own. 0: there is no embedder, and words were compared.
+	// The similarity above which a fact is a duplicate. It depends on the embedder. 0: there is no embedder;
+	// words were compared.
 	DuplicateThreshold float64 `protobuf:"fixed64,7,opt,name=duplicate_threshold,json=duplicateThreshold,proto3" json:"duplicate_threshold,omitempty"`
-	// decided_by tells who decided on the outcome.
+	// The decider of the outcome.
 	DecidedBy DecidedBy `protobuf:"varint,8,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason for the outcome, for a human. At most 500 characters.
+	// The reason for the outcome, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// rephrased_by tells who put the content into the third person. Unspecified: it was left as it is.
+	// The decider that put the content into the third person. Unspecified: the content was not changed.
 	RephrasedBy DecidedBy `protobuf:"varint,10,opt,name=rephrased_by,json=rephrasedBy,proto3,enum=memory_service.v1.DecidedBy" json:"rephrased_by,omitempty"`
-	// failures on the way. Empty: none.
+	// Failures during the decision. Empty: none.
 	Failures []*DecisionFailure `protobuf:"bytes,11,rep,name=failures,proto3" json:"failures,omitempty"`
-	// llm_usage is what the answer cost. Unset: no language model was asked.
+	// The language model usage of this call. Unset: no language model was called.
 	LlmUsage *LlmUsage `protobuf:"bytes,12,opt,name=llm_usage,json=llmUsage,proto3" json:"llm_usage,omitempty"`
-	// degraded names what the server could not do for this answer, such as embedding the fact. Empty:
-	// nothing.
+	// Anything the server could not do for this response, such as embed the fact. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,13,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects; after the write, if there was one.
+	// The revision of the namespace that the response reflects: after the write, if there was one.
 	Revision      int64 `protobuf:"varint,14,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1228,45 +1223,46 @@ func (x *SaveMemoryResponse) GetRevision() int64 {
 	return 0
 }
 
-// SearchMemoriesRequest asks for the memories that fit a text.
+// SearchMemoriesRequest is a text to search for, with filters.
 type SearchMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no memories.
+	// The namespace to read. Required. One that was never written to has no memories.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// query to find memories for. Required. At most 64 KiB.
+	// The text to search for. Required. At most 64 KiB.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// categories that the memories have one of. Empty: any.
+	// Only memories of one of these categories. Empty: any.
 	Categories []MemoryCategory `protobuf:"varint,3,rep,packed,name=categories,proto3,enum=memory_service.v1.MemoryCategory" json:"categories,omitempty"`
-	// limit is the most memories wanted, over all pages. Unset: 5. -1: no limit. 0: none.
+	// The maximum number of memories over all pages. Unset: 5. -1: no limit. 0: none.
 	Limit *int32 `protobuf:"varint,4,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// as_of_time shows the memories that held then. Unset: those that hold now. Not together with
+	// Return the memories that held at this time. Unset: those that hold now. Not together with
 	// include_history.
 	AsOfTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=as_of_time,json=asOfTime,proto3" json:"as_of_time,omitempty"`
-	// include_history shows also the memories that hold no more. False: they are left out.
+	// Also return memories that no longer hold. False: they are omitted.
 	IncludeHistory bool `protobuf:"varint,6,opt,name=include_history,json=includeHistory,proto3" json:"include_history,omitempty"`
-	// min_importance that the current score of the memories' importance has. Unset: any.
+	// The minimum current_score of the memories' importance. Unset: any.
 	MinImportance *float64 `protobuf:"fixed64,7,opt,name=min_importance,json=minImportance,proto3,oneof" json:"min_importance,omitempty"`
-	// labels that the memories have, all of them, with these very values. Empty: any.
+	// Only memories that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// session_id that the memories came from. Empty: any.
+	// Only memories that came from this session. Empty: any.
 	SessionId string `protobuf:"bytes,9,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// min_score that a result has. Unset: any. For scores see RetrieveResult.
+	// The minimum score of a result, see RetrieveResult. Unset: any.
 	MinScore *float64 `protobuf:"fixed64,10,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
-	// mode of the search. Unspecified: words and vectors together.
+	// The search mode. Unspecified: words and vectors.
 	Mode RetrieveMode `protobuf:"varint,11,opt,name=mode,proto3,enum=memory_service.v1.RetrieveMode" json:"mode,omitempty"`
-	// max_tokens that the contents may take together, over all pages, estimated. The least fitting are
-	// left out. Unset: no bound. Must be positive.
+	// The maximum number of tokens of the contents over all pages, estimated. The lowest-ranked are omitted.
+	// Unset: no limit. Must be positive.
 	MaxTokens *int32 `protobuf:"varint,12,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// explain adds to each result how its score came about. False: no explanation.
+	// Return how each score was calculated. False: no explanation.
 	Explain bool `protobuf:"varint,13,opt,name=explain,proto3" json:"explain,omitempty"`
-	// page_size is the most results of one response. 0: as many as fit into about 3 MiB, at most
-	// 1000. At most 1000; more is taken as 1000.
+	// The maximum number of results per response. 0: as many as fit into about 3 MiB, at most 1000.
+	// Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,14,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,15,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// min_trust that the memories have, 0 to 1. Unset: any.
+	// The minimum trust of the memories, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,16,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the memories have one of, as in RetrieveOptions. Empty: any.
+	// Only memories from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,17,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1424,13 +1420,13 @@ func (x *SearchMemoriesRequest) GetSources() []SourceKind {
 // SearchMemoriesResponse is one page of results.
 type SearchMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// results, the best first.
+	// The results, best first.
 	Results []*MemoryResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1497,11 +1493,11 @@ func (x *SearchMemoriesResponse) GetRevision() int64 {
 // MemoryResult is one memory found.
 type MemoryResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory that was found.
+	// The memory.
 	Memory *UserMemory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
-	// score of the memory, higher is better, as in RetrieveResult.
+	// The score of the memory; higher is better, as in RetrieveResult.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	// explanation of the score. Unset unless asked for.
+	// How the score was calculated. Unset unless `explain` is set.
 	Explanation   *Explanation `protobuf:"bytes,3,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1558,40 +1554,41 @@ func (x *MemoryResult) GetExplanation() *Explanation {
 	return nil
 }
 
-// ListMemoriesRequest asks for memories in the order in which they were saved.
+// ListMemoriesRequest selects the memories to list, in the order in which they were saved.
 type ListMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no memories.
+	// The namespace to read. Required. One that was never written to has no memories.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// page_size is the most memories wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+	// The maximum number of memories per page. 0: 100. Values above 1000 are reduced to 1000. A page also
 	// ends at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// categories that the memories have one of. Empty: any.
+	// Only memories of one of these categories. Empty: any.
 	Categories []MemoryCategory `protobuf:"varint,4,rep,packed,name=categories,proto3,enum=memory_service.v1.MemoryCategory" json:"categories,omitempty"`
-	// ids of the memories. Those that do not exist are left out. Empty: any. At most 1000.
+	// Only memories with these ids; ids that do not exist are skipped. Empty: any. At most 1000.
 	Ids []string `protobuf:"bytes,5,rep,name=ids,proto3" json:"ids,omitempty"`
-	// as_of_time shows the memories that held then. Unset: those that hold now. Not together with
+	// Return the memories that held at this time. Unset: those that hold now. Not together with
 	// include_history.
 	AsOfTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of_time,json=asOfTime,proto3" json:"as_of_time,omitempty"`
-	// include_history shows also the memories that hold no more. False: they are left out.
+	// Also return memories that no longer hold. False: they are omitted.
 	IncludeHistory bool `protobuf:"varint,7,opt,name=include_history,json=includeHistory,proto3" json:"include_history,omitempty"`
-	// min_importance that the current score of the memories' importance has. Unset: any.
+	// The minimum current_score of the memories' importance. Unset: any.
 	MinImportance *float64 `protobuf:"fixed64,8,opt,name=min_importance,json=minImportance,proto3,oneof" json:"min_importance,omitempty"`
-	// labels that the memories have, all of them, with these very values. Empty: any.
+	// Only memories that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,9,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// session_id that the memories came from. Empty: any.
+	// Only memories that came from this session. Empty: any.
 	SessionId string `protobuf:"bytes,10,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// start_time: memories whose create_time is at or after it. Unset: no bound.
+	// Only memories with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// end_time: memories whose create_time is before it. Unset: no bound.
+	// Only memories with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// newest_first turns the order round. False: oldest first.
+	// Reverse the order. False: oldest first.
 	NewestFirst bool `protobuf:"varint,13,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	// min_trust that the memories have, 0 to 1. Unset: any.
+	// The minimum trust of the memories, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,14,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the memories have one of, as in RetrieveOptions. Empty: any.
+	// Only memories from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,15,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1735,11 +1732,11 @@ func (x *ListMemoriesRequest) GetSources() []SourceKind {
 // ListMemoriesResponse is one page of memories.
 type ListMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memories of the page.
+	// The memories of the page.
 	Memories []*UserMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
-	// next_page_token gets the next page. Empty: this is the last.
+	// The token of the next page. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// revision of the namespace that the page reflects.
+	// The revision of the namespace that the page reflects.
 	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1796,28 +1793,25 @@ func (x *ListMemoriesResponse) GetRevision() int64 {
 	return 0
 }
 
-// UpdateMemoryRequest asks for a memory to be corrected.
+// UpdateMemoryRequest is a correction of a memory.
 type UpdateMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// memory with the id of the one to change and the new values. Required. Limits are those of
-	// SaveMemoryRequest.
+	// The id of the memory to change, and the new values. Required. Limits are as in SaveMemoryRequest.
 	Memory *UserMemory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// update_mask names the fields to take from `memory`: "content", "category", "reasoning",
-	// "importance" (its score, kept as an adjustment named "manual"), "valid_from_time",
-	// "valid_until_time", "expire_time", "ttl", "labels", "metadata". "*": all of them. Unset: those
-	// that are set in `memory`. New content is put into the third person, embedded and rated anew.
+	// The fields to take from `memory`: "content", "category", "reasoning", "importance" (its score, stored
+	// as an adjustment named "manual"), "valid_from_time", "valid_until_time", "expire_time", "ttl",
+	// "labels", "metadata", or "*" for all of them. Unset: the fields that are set in `memory`. New content
+	// is put into the third person, embedded and rated again.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// expected_version makes the write conditional: it happens only if this is the memory's current
-	// version. Unset: always.
+	// Write only if this is the memory's current version. Unset: write unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// keep_wording saves the content as it is given. False: it is put into the third person.
+	// Save the content as it is. False: put it into the third person.
 	KeepWording bool `protobuf:"varint,6,opt,name=keep_wording,json=keepWording,proto3" json:"keep_wording,omitempty"`
-	// decide_by tells who is to rephrase and to compare. Unspecified: the language model if it can,
-	// else rules.
+	// The decider that rephrases and compares. Unspecified: the language model if possible, otherwise rules.
 	DecideBy      DecidedBy `protobuf:"varint,7,opt,name=decide_by,json=decideBy,proto3,enum=memory_service.v1.DecidedBy" json:"decide_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1902,28 +1896,27 @@ func (x *UpdateMemoryRequest) GetDecideBy() DecidedBy {
 	return DecidedBy_DECIDED_BY_UNSPECIFIED
 }
 
-// UpdateMemoryResponse tells what was written.
+// UpdateMemoryResponse is the result of UpdateMemory.
 type UpdateMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// outcome for the new values: SAVED, or DUPLICATE when another memory says the new content
-	// already, and then nothing was written. Contradictions are not looked for.
+	// SAVED, or DUPLICATE if another memory already says the new content; then nothing was written.
+	// UpdateMemory does not look for contradictions.
 	Outcome MemoryOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=memory_service.v1.MemoryOutcome" json:"outcome,omitempty"`
-	// memory as it now stands.
+	// The memory as it is now.
 	Memory *UserMemory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// existing is the other memory that says the new content already. Unset: none does.
+	// The other memory that already says the new content. Unset: none.
 	Existing *UserMemory `protobuf:"bytes,3,opt,name=existing,proto3" json:"existing,omitempty"`
-	// decided_by tells who decided on the outcome. Unspecified: the content was not to be changed.
+	// The decider of the outcome. Unspecified: no new content was sent.
 	DecidedBy DecidedBy `protobuf:"varint,4,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// rephrased_by tells who put the content into the third person. Unspecified: it was left as it is.
+	// The decider that put the content into the third person. Unspecified: the content was not changed.
 	RephrasedBy DecidedBy `protobuf:"varint,5,opt,name=rephrased_by,json=rephrasedBy,proto3,enum=memory_service.v1.DecidedBy" json:"rephrased_by,omitempty"`
-	// failures on the way. Empty: none.
+	// Failures during the decision. Empty: none.
 	Failures []*DecisionFailure `protobuf:"bytes,6,rep,name=failures,proto3" json:"failures,omitempty"`
-	// llm_usage is what the answer cost. Unset: no language model was asked.
+	// The language model usage of this call. Unset: no language model was called.
 	LlmUsage *LlmUsage `protobuf:"bytes,7,opt,name=llm_usage,json=llmUsage,proto3" json:"llm_usage,omitempty"`
-	// degraded names what the server could not do for this answer, such as embedding the fact. Empty:
-	// nothing.
+	// Anything the server could not do for this response, such as embed the fact. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,8,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects; after the write, if there was one.
+	// The revision of the namespace that the response reflects: after the write, if there was one.
 	Revision      int64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2022,19 +2015,19 @@ func (x *UpdateMemoryResponse) GetRevision() int64 {
 	return 0
 }
 
-// DeleteMemoryRequest asks for a memory to be removed.
+// DeleteMemoryRequest identifies the memory to remove.
 type DeleteMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to write to. Required.
+	// The namespace to write to. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// id of the memory. Required.
+	// The id of the memory. Required.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// expected_version makes the removal conditional on the memory's current version. Unset: always.
+	// Delete only if this is the memory's current version. Unset: delete unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	// include_history removes also the memories that this one superseded or was made out of, and those
-	// before them. False: they stay in the history, and none of them comes back to hold.
+	// Also remove the memories that this one superseded or was made from, and their predecessors. False:
+	// they stay in the history, and none of them holds again.
 	IncludeHistory bool `protobuf:"varint,4,opt,name=include_history,json=includeHistory,proto3" json:"include_history,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2105,12 +2098,12 @@ func (x *DeleteMemoryRequest) GetRequestId() string {
 	return ""
 }
 
-// DeleteMemoryResponse confirms the removal.
+// DeleteMemoryResponse is the result of DeleteMemory.
 type DeleteMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// removed_count is how many memories were removed.
+	// Number of memories removed.
 	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
-	// revision of the namespace after the removal.
+	// The revision of the namespace after the deletion.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2160,27 +2153,27 @@ func (x *DeleteMemoryResponse) GetRevision() int64 {
 	return 0
 }
 
-// GetPreloadedMemoriesRequest asks for what belongs into every system prompt.
+// GetPreloadedMemoriesRequest selects the memories for a system prompt.
 type GetPreloadedMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read. Required. One that was never written to has no memories.
+	// The namespace to read. Required. One that was never written to has no memories.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// max_tokens that `text` may take, estimated. A memory that does not fit is left out whole. Unset:
-	// 1000. -1: no bound but that of a response, about 3 MiB.
+	// The maximum number of tokens of `text`, estimated. A memory that does not fit is omitted entirely.
+	// Unset: 1000. -1: no limit except the size of a response, about 3 MiB.
 	MaxTokens *int32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
-	// categories to preload. Empty: identity, preference and relationship.
+	// The categories to preload. Empty: identity, preference and relationship.
 	Categories []MemoryCategory `protobuf:"varint,3,rep,packed,name=categories,proto3,enum=memory_service.v1.MemoryCategory" json:"categories,omitempty"`
-	// limit is the most memories wanted. Unset: 100. At most 1000. 0: none.
+	// The maximum number of memories. Unset: 100. At most 1000. 0: none.
 	Limit *int32 `protobuf:"varint,4,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// min_importance that the current score of the memories' importance has. Unset: any.
+	// The minimum current_score of the memories' importance. Unset: any.
 	MinImportance *float64 `protobuf:"fixed64,5,opt,name=min_importance,json=minImportance,proto3,oneof" json:"min_importance,omitempty"`
-	// as_of_time shows the memories that held then. Unset: those that hold now.
+	// Return the memories that held at this time. Unset: those that hold now.
 	AsOfTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of_time,json=asOfTime,proto3" json:"as_of_time,omitempty"`
-	// labels that the memories have, all of them, with these very values. Empty: any.
+	// Only memories that have all of these labels with exactly these values. Empty: any.
 	Labels map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// min_trust that the memories have, 0 to 1. Unset: any.
+	// The minimum trust of the memories, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,8,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
-	// sources that the memories have one of, as in RetrieveOptions. Empty: any.
+	// Only memories from one of these sources, as in RetrieveOptions. Empty: any.
 	Sources       []SourceKind `protobuf:"varint,9,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2279,19 +2272,19 @@ func (x *GetPreloadedMemoriesRequest) GetSources() []SourceKind {
 	return nil
 }
 
-// GetPreloadedMemoriesResponse is what belongs into every system prompt.
+// GetPreloadedMemoriesResponse is the memories for a system prompt.
 type GetPreloadedMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memories that are in `text`, the most important first.
+	// The memories in `text`, most important first.
 	Memories []*UserMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
-	// text of the memories as a block for a system prompt, between marks that ExtractMemories knows
-	// and passes over. It is data that somebody stored, not instructions. Empty: there are no memories.
+	// The memories as a block for a system prompt, between marks that ExtractMemories recognises and skips.
+	// Treat it as data, not as instructions. Empty: there are no memories.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// token_count of text, estimated.
+	// The estimated number of tokens of text.
 	TokenCount int32 `protobuf:"varint,3,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
-	// omitted_count is how many memories were left out for `max_tokens` or `limit`. 0: none.
+	// Number of memories omitted because of `max_tokens` or `limit`. 0: none.
 	OmittedCount int64 `protobuf:"varint,4,opt,name=omitted_count,json=omittedCount,proto3" json:"omitted_count,omitempty"`
-	// revision of the namespace that the answer reflects.
+	// The revision of the namespace that the response reflects.
 	Revision      int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2362,41 +2355,38 @@ func (x *GetPreloadedMemoriesResponse) GetRevision() int64 {
 	return 0
 }
 
-// ExtractMemoriesRequest asks for facts to be found and saved. Required is one of `messages` and
-// `session_id`.
+// ExtractMemoriesRequest is a conversation to find facts in. `messages` or `session_id` is required.
 type ExtractMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read and to write to. Required.
+	// The namespace to read and write. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// messages to look through, in order. They are not stored. At most 200, with 256 KiB of text
-	// together. Empty: the items of the session are looked through.
+	// The messages to examine, in order. They are not stored. At most 200, with a total of 256 KiB of text.
+	// Empty: the items of the session are examined.
 	Messages []*ChatMessage `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
-	// session_id whose items are looked through; with `messages`, the conversation that they are of.
-	// Empty: none. At most 256 bytes.
+	// The session whose items are examined; with `messages`, the conversation they belong to. Empty: none.
+	// At most 256 bytes.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// after_revision: only items written later than this revision. 0: all of the session. Only without
-	// `messages`.
+	// Examine only items written after this revision. 0: the whole session. Only without `messages`.
 	AfterRevision int64 `protobuf:"varint,4,opt,name=after_revision,json=afterRevision,proto3" json:"after_revision,omitempty"`
-	// limit is the most items of the session to look through, the oldest first. Unset: 100. At least 1,
-	// at most 1000. Only without `messages`.
+	// The maximum number of the session's items to examine, oldest first. Unset: 100. At least 1, at most
+	// 1000. Only without `messages`.
 	Limit *int32 `protobuf:"varint,5,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// recalled_memory_ids of the memories that were put into the conversation, by SearchMemories or
-	// otherwise. What repeats them is not taken for new. Empty: none are known. At most 1000.
+	// The ids of memories that were put into the conversation, by SearchMemories or otherwise. Repetitions
+	// of them are not saved. Empty: none known. At most 1000.
 	RecalledMemoryIds []string `protobuf:"bytes,6,rep,name=recalled_memory_ids,json=recalledMemoryIds,proto3" json:"recalled_memory_ids,omitempty"`
-	// categories to look for. Empty: all.
+	// The categories to look for. Empty: all.
 	Categories []MemoryCategory `protobuf:"varint,7,rep,packed,name=categories,proto3,enum=memory_service.v1.MemoryCategory" json:"categories,omitempty"`
-	// dry_run tells what would be saved, and writes nothing. False: it is saved.
+	// Return what would be saved, without writing. False: save it.
 	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// on_contradiction tells what becomes of a fact that contradicts a known one. Unspecified: it
-	// supersedes that.
+	// How to handle a contradiction with a known fact. Unspecified: supersede the known fact.
 	OnContradiction OnContradiction `protobuf:"varint,9,opt,name=on_contradiction,json=onContradiction,proto3,enum=memory_service.v1.OnContradiction" json:"on_contradiction,omitempty"`
-	// decide_by tells who is to extract. Unspecified: the language model if it can, else rules.
+	// The decider that extracts facts. Unspecified: the language model if possible, otherwise rules.
 	DecideBy DecidedBy `protobuf:"varint,10,opt,name=decide_by,json=decideBy,proto3,enum=memory_service.v1.DecidedBy" json:"decide_by,omitempty"`
-	// actor that has the memories saved, such as an agent's name. Empty: not given. At most 256 bytes.
+	// The name of the agent or program that saves the memories. Empty: not given. At most 256 bytes.
 	Actor string `protobuf:"bytes,11,opt,name=actor,proto3" json:"actor,omitempty"`
-	// labels for the memories, as in MemoryItem.
+	// Labels for the memories, as in MemoryItem.
 	Labels map[string]string `protobuf:"bytes,12,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,13,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2523,30 +2513,30 @@ func (x *ExtractMemoriesRequest) GetRequestId() string {
 	return ""
 }
 
-// ExtractMemoriesResponse tells what was found and saved.
+// ExtractMemoriesResponse is the result of ExtractMemories.
 type ExtractMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// results, one for each fact that was found, in the order in which they were said.
+	// One result for each fact found, in the order in which they were said.
 	Results []*ExtractedMemory `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// decided_by tells who extracted. DECIDED_BY_RULES also when rules had to for some of the messages.
+	// The decider that extracted the facts. DECIDED_BY_RULES also if rules were needed for some of the
+	// messages.
 	DecidedBy DecidedBy `protobuf:"varint,2,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason says how the answer was reached, for a human. At most 500 characters.
+	// How the result was reached, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// examined_count is how many messages or items were looked through.
+	// Number of messages or items examined.
 	ExaminedCount int32 `protobuf:"varint,4,opt,name=examined_count,json=examinedCount,proto3" json:"examined_count,omitempty"`
-	// examined_revision up to which the session was looked through: the next `after_revision`. 0:
-	// `messages` were looked through.
+	// The session was examined up to this revision; use it as the next `after_revision`. 0: `messages` were
+	// examined.
 	ExaminedRevision int64 `protobuf:"varint,5,opt,name=examined_revision,json=examinedRevision,proto3" json:"examined_revision,omitempty"`
-	// more tells that the session holds later items. False: it does not.
+	// Whether the session has later items.
 	More bool `protobuf:"varint,6,opt,name=more,proto3" json:"more,omitempty"`
-	// failures on the way. Empty: none.
+	// Failures during the extraction. Empty: none.
 	Failures []*DecisionFailure `protobuf:"bytes,7,rep,name=failures,proto3" json:"failures,omitempty"`
-	// llm_usage is what the answer cost. Unset: no language model was asked.
+	// The language model usage of this call. Unset: no language model was called.
 	LlmUsage *LlmUsage `protobuf:"bytes,8,opt,name=llm_usage,json=llmUsage,proto3" json:"llm_usage,omitempty"`
-	// degraded names what the server could not do for this answer, such as embedding a fact. Empty:
-	// nothing.
+	// Anything the server could not do for this response, such as embed a fact. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,9,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects; after the write, if there was one.
+	// The revision of the namespace that the response reflects: after the write, if there was one.
 	Revision      int64 `protobuf:"varint,10,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2652,27 +2642,27 @@ func (x *ExtractMemoriesResponse) GetRevision() int64 {
 	return 0
 }
 
-// ExtractedMemory is one fact that was found, and what became of it.
+// ExtractedMemory is one fact found, and its outcome.
 type ExtractedMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// outcome for the fact; in a dry run the outcome that it would have.
+	// The outcome for the fact; in a dry run, the outcome it would have.
 	Outcome MemoryOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=memory_service.v1.MemoryOutcome" json:"outcome,omitempty"`
-	// memory as saved, with its source. In a dry run, and for an outcome that writes nothing, the
-	// memory that it would be, without id and version.
+	// The memory as saved, with its source. In a dry run, and for outcomes that write nothing, the memory as
+	// it would be, without id and version.
 	Memory *UserMemory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// existing is the known memory that decided the outcome, as it was before. Unset: none did.
+	// The known memory that decided the outcome, as it was before. Unset: none.
 	Existing *UserMemory `protobuf:"bytes,3,opt,name=existing,proto3" json:"existing,omitempty"`
-	// superseded are the memories that ended with this one, as they now stand; in a dry run those that
-	// would end, as they are. Empty: none.
+	// The memories that this one superseded, as they are now; in a dry run the ones it would supersede.
+	// Empty: none.
 	Superseded []*UserMemory `protobuf:"bytes,4,rep,name=superseded,proto3" json:"superseded,omitempty"`
-	// similarity of the fact to the most similar one known, a cosine from -1 to 1. Unset: none is
-	// known, or it could not be measured.
+	// The cosine similarity to the most similar known memory, -1 to 1. Unset: there is none, or it could not
+	// be measured.
 	Similarity *float64 `protobuf:"fixed64,5,opt,name=similarity,proto3,oneof" json:"similarity,omitempty"`
-	// decided_by tells who extracted this fact.
+	// The decider that extracted this fact.
 	DecidedBy DecidedBy `protobuf:"varint,6,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason for the outcome, for a human. At most 500 characters.
+	// The reason for the outcome, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// confidence of the one who extracted it, 0 to 1. Unset: not told.
+	// The confidence of the language model or the rules in the fact, 0 to 1. Unset: not reported.
 	Confidence    *float64 `protobuf:"fixed64,8,opt,name=confidence,proto3,oneof" json:"confidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2764,28 +2754,27 @@ func (x *ExtractedMemory) GetConfidence() float64 {
 	return 0
 }
 
-// ConsolidateMemoriesRequest asks for similar memories to be merged.
+// ConsolidateMemoriesRequest selects the memories to consolidate.
 type ConsolidateMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// namespace to read and to write to. Required.
+	// The namespace to read and write. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// dry_run tells what would be done, and writes nothing. False: it is done.
+	// Return what would be done, without writing. False: do it.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// categories of the memories to look at. Empty: all. Memories of two categories, or that
-	// are not trusted alike, are never put together.
+	// Only memories of these categories. Empty: all. Memories of different categories or trust are never
+	// merged.
 	Categories []MemoryCategory `protobuf:"varint,3,rep,packed,name=categories,proto3,enum=memory_service.v1.MemoryCategory" json:"categories,omitempty"`
-	// memory_ids of the memories to look at, such as those of a dry run that were approved. Empty: all
-	// that hold. At most 1000.
+	// Only these memories, for example the approved ones of a dry run. Empty: all that hold. At most 1000.
 	MemoryIds []string `protobuf:"bytes,4,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
-	// similarity_threshold is the cosine from which on memories are looked at together, above 0 and
-	// at most 1. Unset: the embedder's own.
+	// The minimum cosine similarity of memories to compare, above 0 and at most 1. Unset: the embedder's
+	// default.
 	SimilarityThreshold *float64 `protobuf:"fixed64,5,opt,name=similarity_threshold,json=similarityThreshold,proto3,oneof" json:"similarity_threshold,omitempty"`
-	// limit is the most groups to work on, the most similar first. Unset: 50. At least 1, at most 500.
+	// The maximum number of groups to process, most similar first. Unset: 50. At least 1, at most 500.
 	Limit *int32 `protobuf:"varint,6,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// decide_by tells who is to decide and to word the merged memories. Unspecified: the language
-	// model if it can, else rules.
+	// The decider that compares memories and words the merged ones. Unspecified: the language model if
+	// possible, otherwise rules.
 	DecideBy DecidedBy `protobuf:"varint,7,opt,name=decide_by,json=decideBy,proto3,enum=memory_service.v1.DecidedBy" json:"decide_by,omitempty"`
-	// request_id makes a retry safe, as in AddRequest.
+	// Makes a retry safe, as in AddRequest.
 	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2877,26 +2866,26 @@ func (x *ConsolidateMemoriesRequest) GetRequestId() string {
 	return ""
 }
 
-// ConsolidateMemoriesResponse tells what was done.
+// ConsolidateMemoriesResponse is the result of ConsolidateMemories.
 type ConsolidateMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// consolidations, one for each group of similar memories, the most similar first.
+	// One consolidation for each group of similar memories, most similar first.
 	Consolidations []*Consolidation `protobuf:"bytes,1,rep,name=consolidations,proto3" json:"consolidations,omitempty"`
-	// decided_by tells who decided. DECIDED_BY_RULES also when rules had to for some of the groups.
+	// The decider used. DECIDED_BY_RULES also if rules were needed for some of the groups.
 	DecidedBy DecidedBy `protobuf:"varint,2,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason says how the answer was reached, for a human. At most 500 characters.
+	// How the result was reached, for a human. At most 500 characters.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// examined_count is how many memories were looked at.
+	// Number of memories examined.
 	ExaminedCount int64 `protobuf:"varint,4,opt,name=examined_count,json=examinedCount,proto3" json:"examined_count,omitempty"`
-	// more tells that there are more groups than `limit`: call again. False: there are not.
+	// Whether there are more groups than `limit`: call again.
 	More bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
-	// failures on the way, by memory. Empty: none.
+	// Failures during the consolidation, by memory. Empty: none.
 	Failures []*DecisionFailure `protobuf:"bytes,6,rep,name=failures,proto3" json:"failures,omitempty"`
-	// llm_usage is what the answer cost. Unset: no language model was asked.
+	// The language model usage of this call. Unset: no language model was called.
 	LlmUsage *LlmUsage `protobuf:"bytes,7,opt,name=llm_usage,json=llmUsage,proto3" json:"llm_usage,omitempty"`
-	// degraded names what the server could not do for this answer. Empty: nothing.
+	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,8,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// revision of the namespace that the answer reflects; after the write, if there was one.
+	// The revision of the namespace that the response reflects: after the write, if there was one.
 	Revision      int64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2995,24 +2984,24 @@ func (x *ConsolidateMemoriesResponse) GetRevision() int64 {
 	return 0
 }
 
-// Consolidation is a group of similar memories, and what is done to it.
+// Consolidation is a group of similar memories, and the action on it.
 type Consolidation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// action that was decided on.
+	// The action.
 	Action ConsolidationAction `protobuf:"varint,1,opt,name=action,proto3,enum=memory_service.v1.ConsolidationAction" json:"action,omitempty"`
-	// sources are the memories of the group, as they were before.
+	// The memories of the group, as they were before.
 	Sources []*UserMemory `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
-	// memory that takes their place or goes on holding. When it was not applied, what it would be; a
-	// merged one is then without id and version. Unset: they stay as they are.
+	// The memory that replaces them or still holds. If not applied: as it would be, without id and version
+	// if merged. Unset: they are not changed.
 	Memory *UserMemory `protobuf:"bytes,3,opt,name=memory,proto3" json:"memory,omitempty"`
-	// applied tells that it was done. False: it was a dry run, there was nothing to do, or `failures`
-	// of the response say why not.
+	// Whether the action was applied. False: a dry run, nothing to do, or the response's `failures` have the
+	// cause.
 	Applied bool `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
-	// similarity of the two most similar memories of the group, a cosine from -1 to 1.
+	// The cosine similarity of the two most similar memories of the group, -1 to 1.
 	Similarity float64 `protobuf:"fixed64,5,opt,name=similarity,proto3" json:"similarity,omitempty"`
-	// decided_by tells who decided on this group.
+	// The decider used for this group.
 	DecidedBy DecidedBy `protobuf:"varint,6,opt,name=decided_by,json=decidedBy,proto3,enum=memory_service.v1.DecidedBy" json:"decided_by,omitempty"`
-	// reason for the action, for a human. At most 500 characters.
+	// The reason for the action, for a human. At most 500 characters.
 	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,44 +33,45 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// UserMemoryService keeps facts about a user: each once, in the third person, with its importance,
-// where it came from, and from when until when it held.
+// UserMemoryService stores facts about a user, each once and in the third person, with importance,
+// source and period of validity.
 //
-// Saving looks for duplicates and writes in one step: of many calls with the same fact one saves it.
+// The check for duplicates and the write are atomic: of concurrent calls with the same fact, one saves
+// it.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","content":"User prefers dark mode","category":"MEMORY_CATEGORY_PREFERENCE","reasoning":"Lasting preference for every interface"}' localhost:50051 memory_service.v1.UserMemoryService/SaveMemory
 type UserMemoryServiceClient interface {
-	// SaveMemory puts a fact into the third person and saves it, unless it is known already. A fact
-	// that contradicts a known one takes its place, and the known one stays in the history with its
-	// end. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-	// May be retried when it carries a `request_id`.
+	// SaveMemory puts a fact into the third person and saves it, unless it is already known. A fact that
+	// contradicts a known one supersedes it; the known one stays in the history with the time at which it
+	// ended. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+	// Safe to retry with a `request_id`.
 	SaveMemory(ctx context.Context, in *SaveMemoryRequest, opts ...grpc.CallOption) (*SaveMemoryResponse, error)
-	// SearchMemories returns the memories that fit a text best, the best first.
+	// SearchMemories returns the memories that best match a text, best first.
 	SearchMemories(ctx context.Context, in *SearchMemoriesRequest, opts ...grpc.CallOption) (*SearchMemoriesResponse, error)
-	// ListMemories pages through the memories of a namespace in the order in which they were saved.
-	// With `ids` it gets single ones; with `include_history` it has all that an export needs.
+	// ListMemories pages through the memories of a namespace in the order in which they were saved. `ids`
+	// selects single ones; with `include_history` the list is complete enough for an export.
 	ListMemories(ctx context.Context, in *ListMemoriesRequest, opts ...grpc.CallOption) (*ListMemoriesResponse, error)
-	// UpdateMemory corrects a memory: the new values count for the whole time that it holds. For a
-	// change in the world, such as a move to another city, save the new fact instead.
-	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only
-	// when `decide_by` insists on the model. May be retried when it carries a `request_id`.
+	// UpdateMemory corrects a memory: the new values apply to its whole period of validity. For a change in
+	// the world, such as a move to another city, save the new fact instead.
+	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only if
+	// `decide_by` requires the language model. Safe to retry with a `request_id`.
 	UpdateMemory(ctx context.Context, in *UpdateMemoryRequest, opts ...grpc.CallOption) (*UpdateMemoryResponse, error)
-	// DeleteMemory removes a memory with its earlier versions, from the records and from every index.
+	// DeleteMemory removes a memory with its earlier versions from the records and every index.
 	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteMemory(ctx context.Context, in *DeleteMemoryRequest, opts ...grpc.CallOption) (*DeleteMemoryResponse, error)
-	// GetPreloadedMemories returns the memories of the important categories, the most important first,
-	// and as a block of text for a system prompt.
+	// GetPreloadedMemories returns the memories of the important categories, most important first, also as
+	// a block of text for a system prompt.
 	GetPreloadedMemories(ctx context.Context, in *GetPreloadedMemoriesRequest, opts ...grpc.CallOption) (*GetPreloadedMemoriesResponse, error)
-	// ExtractMemories finds facts about the user in messages, or in what a session holds, and saves
-	// each of them like SaveMemory. Only what the user said is taken for a fact; other messages help
-	// to understand it. What was recalled into the conversation is not taken for new.
-	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-	// May be retried when it carries a `request_id`.
+	// ExtractMemories finds facts about the user in messages or in the items of a session, and saves each
+	// as SaveMemory does. Facts come only from what the user said; other messages provide context. Memories
+	// that were recalled into the conversation are not saved again.
+	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+	// Safe to retry with a `request_id`.
 	ExtractMemories(ctx context.Context, in *ExtractMemoriesRequest, opts ...grpc.CallOption) (*ExtractMemoriesResponse, error)
 	// ConsolidateMemories merges memories that say much the same, and ends those that a later one
-	// contradicts. A group whose memories are changed by another call meanwhile is left alone.
-	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-	// May be retried when it carries a `request_id`.
+	// contradicts. A group is left unchanged if another call changes its memories in the meantime.
+	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+	// Safe to retry with a `request_id`.
 	ConsolidateMemories(ctx context.Context, in *ConsolidateMemoriesRequest, opts ...grpc.CallOption) (*ConsolidateMemoriesResponse, error)
 }
 
@@ -166,44 +167,45 @@ func (c *userMemoryServiceClient) ConsolidateMemories(ctx context.Context, in *C
 // All implementations must embed UnimplementedUserMemoryServiceServer
 // for forward compatibility.
 //
-// UserMemoryService keeps facts about a user: each once, in the third person, with its importance,
-// where it came from, and from when until when it held.
+// UserMemoryService stores facts about a user, each once and in the third person, with importance,
+// source and period of validity.
 //
-// Saving looks for duplicates and writes in one step: of many calls with the same fact one saves it.
+// The check for duplicates and the write are atomic: of concurrent calls with the same fact, one saves
+// it.
 //
 // Example: grpcurl -plaintext -d '{"namespace":"demo","content":"User prefers dark mode","category":"MEMORY_CATEGORY_PREFERENCE","reasoning":"Lasting preference for every interface"}' localhost:50051 memory_service.v1.UserMemoryService/SaveMemory
 type UserMemoryServiceServer interface {
-	// SaveMemory puts a fact into the third person and saves it, unless it is known already. A fact
-	// that contradicts a known one takes its place, and the known one stays in the history with its
-	// end. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-	// May be retried when it carries a `request_id`.
+	// SaveMemory puts a fact into the third person and saves it, unless it is already known. A fact that
+	// contradicts a known one supersedes it; the known one stays in the history with the time at which it
+	// ended. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+	// Safe to retry with a `request_id`.
 	SaveMemory(context.Context, *SaveMemoryRequest) (*SaveMemoryResponse, error)
-	// SearchMemories returns the memories that fit a text best, the best first.
+	// SearchMemories returns the memories that best match a text, best first.
 	SearchMemories(context.Context, *SearchMemoriesRequest) (*SearchMemoriesResponse, error)
-	// ListMemories pages through the memories of a namespace in the order in which they were saved.
-	// With `ids` it gets single ones; with `include_history` it has all that an export needs.
+	// ListMemories pages through the memories of a namespace in the order in which they were saved. `ids`
+	// selects single ones; with `include_history` the list is complete enough for an export.
 	ListMemories(context.Context, *ListMemoriesRequest) (*ListMemoriesResponse, error)
-	// UpdateMemory corrects a memory: the new values count for the whole time that it holds. For a
-	// change in the world, such as a move to another city, save the new fact instead.
-	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only
-	// when `decide_by` insists on the model. May be retried when it carries a `request_id`.
+	// UpdateMemory corrects a memory: the new values apply to its whole period of validity. For a change in
+	// the world, such as a move to another city, save the new fact instead.
+	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only if
+	// `decide_by` requires the language model. Safe to retry with a `request_id`.
 	UpdateMemory(context.Context, *UpdateMemoryRequest) (*UpdateMemoryResponse, error)
-	// DeleteMemory removes a memory with its earlier versions, from the records and from every index.
+	// DeleteMemory removes a memory with its earlier versions from the records and every index.
 	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteMemory(context.Context, *DeleteMemoryRequest) (*DeleteMemoryResponse, error)
-	// GetPreloadedMemories returns the memories of the important categories, the most important first,
-	// and as a block of text for a system prompt.
+	// GetPreloadedMemories returns the memories of the important categories, most important first, also as
+	// a block of text for a system prompt.
 	GetPreloadedMemories(context.Context, *GetPreloadedMemoriesRequest) (*GetPreloadedMemoriesResponse, error)
-	// ExtractMemories finds facts about the user in messages, or in what a session holds, and saves
-	// each of them like SaveMemory. Only what the user said is taken for a fact; other messages help
-	// to understand it. What was recalled into the conversation is not taken for new.
-	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-	// May be retried when it carries a `request_id`.
+	// ExtractMemories finds facts about the user in messages or in the items of a session, and saves each
+	// as SaveMemory does. Facts come only from what the user said; other messages provide context. Memories
+	// that were recalled into the conversation are not saved again.
+	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+	// Safe to retry with a `request_id`.
 	ExtractMemories(context.Context, *ExtractMemoriesRequest) (*ExtractMemoriesResponse, error)
 	// ConsolidateMemories merges memories that say much the same, and ends those that a later one
-	// contradicts. A group whose memories are changed by another call meanwhile is left alone.
-	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-	// May be retried when it carries a `request_id`.
+	// contradicts. A group is left unchanged if another call changes its memories in the meantime.
+	// Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+	// Safe to retry with a `request_id`.
 	ConsolidateMemories(context.Context, *ConsolidateMemoriesRequest) (*ConsolidateMemoriesResponse, error)
 	mustEmbedUnimplementedUserMemoryServiceServer()
 }

@@ -26,11 +26,11 @@ if _version_not_supported:
 
 
 class InteractionServiceStub(object):
-    """InteractionService keeps what was said to an agent, what it answered and what it thinks of that,
-    and finds what matters for the next message.
+    """InteractionService stores messages to an agent, its responses and its reflections, and finds the
+    context for the next message.
 
-    Messages, responses and reflections are items of the namespace: MemoryService gets and deletes
-    them by their ids.
+    Messages, responses and reflections are items of the namespace: MemoryService reads and deletes them
+    by id.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","sender":"ada","content":"How does AI work?"}' localhost:50051 memory_service.v1.InteractionService/StoreInteraction
     """
@@ -69,51 +69,51 @@ class InteractionServiceStub(object):
 
 
 class InteractionServiceServicer(object):
-    """InteractionService keeps what was said to an agent, what it answered and what it thinks of that,
-    and finds what matters for the next message.
+    """InteractionService stores messages to an agent, its responses and its reflections, and finds the
+    context for the next message.
 
-    Messages, responses and reflections are items of the namespace: MemoryService gets and deletes
-    them by their ids.
+    Messages, responses and reflections are items of the namespace: MemoryService reads and deletes them
+    by id.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","sender":"ada","content":"How does AI work?"}' localhost:50051 memory_service.v1.InteractionService/StoreInteraction
     """
 
     def StoreInteraction(self, request, context):
-        """StoreInteraction writes a message that somebody sent to the agent. Errors: ITEM_ALREADY_EXISTS.
-        May be retried when it carries a `request_id`.
+        """StoreInteraction writes a message to the agent. Errors: ITEM_ALREADY_EXISTS. Safe to retry with a
+        `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StoreResponse(self, request, context):
-        """StoreResponse writes what the agent answered, linked to the message by its id. A message may
-        have several responses. Errors: ITEM_NOT_FOUND when there is no such message,
-        ITEM_ALREADY_EXISTS. May be retried when it carries a `request_id`.
+        """StoreResponse writes a response of the agent, linked to its message by id. A message may have
+        several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
+        to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StoreReflection(self, request, context):
-        """StoreReflection writes a thought of the agent about its own doing. Errors: ITEM_ALREADY_EXISTS.
-        May be retried when it carries a `request_id`.
+        """StoreReflection writes a reflection of the agent on its own behaviour. Errors: ITEM_ALREADY_EXISTS.
+        Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetrieveRelevantContext(self, request, context):
-        """RetrieveRelevantContext returns the messages and responses that fit a text best, then the
-        reflections that do, marked as such.
+        """RetrieveRelevantContext returns the messages and responses that best match a text, followed by the
+        best reflections, which are marked.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetrieveLastInteractions(self, request, context):
-        """RetrieveLastInteractions returns the newest messages, the newest first, each with its responses.
-        Its cost does not grow with what else is stored.
+        """RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
+        does not depend on how much else is stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -156,11 +156,11 @@ def add_InteractionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class InteractionService(object):
-    """InteractionService keeps what was said to an agent, what it answered and what it thinks of that,
-    and finds what matters for the next message.
+    """InteractionService stores messages to an agent, its responses and its reflections, and finds the
+    context for the next message.
 
-    Messages, responses and reflections are items of the namespace: MemoryService gets and deletes
-    them by their ids.
+    Messages, responses and reflections are items of the namespace: MemoryService reads and deletes them
+    by id.
 
     Example: grpcurl -plaintext -d '{"namespace":"demo","sender":"ada","content":"How does AI work?"}' localhost:50051 memory_service.v1.InteractionService/StoreInteraction
     """

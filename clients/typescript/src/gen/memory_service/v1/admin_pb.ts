@@ -17,7 +17,7 @@ export const file_memory_service_v1_admin: GenFile = /*@__PURE__*/
   fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi5gIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRITCgtzZXJ2ZXJfbmFtZRgKIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMisQEKEVVuZG9Xcml0ZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZ3cml0ZXIYAiABKAkSFQoNY3JlZGVudGlhbF9pZBgDIAEoCRISCgphbnlfd3JpdGVyGAQgASgIEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkcnlfcnVuGAYgASgIEhIKCnJlcXVlc3RfaWQYByABKAkiiwEKElVuZG9Xcml0ZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDEhoKEnVucmVzdG9yYWJsZV9jb3VudBgDIAEoAxIYChB1bnJlc3RvcmFibGVfaWRzGAQgAygJEhAKCHJldmlzaW9uGAUgASgDIlIKFkxpc3RRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImcKF0xpc3RRdWFyYW50aW5lZFJlc3BvbnNlEjMKBndyaXRlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLlF1YXJhbnRpbmVkV3JpdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr4BChBRdWFyYW50aW5lZFdyaXRlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWl0ZW1zGAUgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSJyChhSZXZpZXdRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEjcKCGRlY2lzaW9uGAMgASgOMiUubWVtb3J5X3NlcnZpY2UudjEuUXVhcmFudGluZURlY2lzaW9uInMKGVJldmlld1F1YXJhbnRpbmVkUmVzcG9uc2USEgoKaXRlbV9jb3VudBgBIAEoBRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uKnoKElF1YXJhbnRpbmVEZWNpc2lvbhIjCh9RVUFSQU5USU5FX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASHwobUVVBUkFOVElORV9ERUNJU0lPTl9SRUxFQVNFEAESHgoaUVVBUkFOVElORV9ERUNJU0lPTl9ERUxFVEUQAjLDBwoMQWRtaW5TZXJ2aWNlElAKB0dldEluZm8SIS5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZRJlCg5MaXN0TmFtZXNwYWNlcxIoLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVxdWVzdBopLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USbgoRR2V0TmFtZXNwYWNlU3RhdHMSKy5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1JlcXVlc3QaLC5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1Jlc3BvbnNlEmgKD0RlbGV0ZU5hbWVzcGFjZRIpLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZRJKCgVGbHVzaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVzcG9uc2USTQoGQmFja3VwEiAubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlc3BvbnNlElAKB1JlZW1iZWQSIS5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXNwb25zZRJZCgpVbmRvV3JpdGVzEiQubWVtb3J5X3NlcnZpY2UudjEuVW5kb1dyaXRlc1JlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVzcG9uc2USaAoPTGlzdFF1YXJhbnRpbmVkEikubWVtb3J5X3NlcnZpY2UudjEuTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RRdWFyYW50aW5lZFJlc3BvbnNlEm4KEVJldmlld1F1YXJhbnRpbmVkEisubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
 
 /**
- * GetInfoRequest has nothing to say.
+ * GetInfoRequest is empty.
  *
  * @generated from message memory_service.v1.GetInfoRequest
  */
@@ -38,71 +38,71 @@ export const GetInfoRequestSchema: GenMessage<GetInfoRequest> = /*@__PURE__*/
  */
 export type GetInfoResponse = Message<"memory_service.v1.GetInfoResponse"> & {
   /**
-   * version of the server, as in its changelog.
+   * The server's version, as in its changelog.
    *
    * @generated from field: string version = 1;
    */
   version: string;
 
   /**
-   * store that keeps the records: "hnsw", "memory" or "postgres".
+   * The store of the records: "hnsw", "memory" or "postgres".
    *
    * @generated from field: string store = 2;
    */
   store: string;
 
   /**
-   * embedder that turns text into vectors, as "provider:model", or "none".
+   * The embedder, as "provider:model", or "none".
    *
    * @generated from field: string embedder = 3;
    */
   embedder: string;
 
   /**
-   * embedding_dimension of the embedder's vectors. 0: no embedder.
+   * The dimension of the embedder's vectors. 0: no embedder.
    *
    * @generated from field: int32 embedding_dimension = 4;
    */
   embeddingDimension: number;
 
   /**
-   * llm that the server may ask, as "provider:model", or "none".
+   * The language model, as "provider:model", or "none".
    *
    * @generated from field: string llm = 5;
    */
   llm: string;
 
   /**
-   * start_time of the server. UTC.
+   * When the server started. UTC.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * limits in force, by name; the unit is part of the name, as in "text_bytes_max".
+   * The limits in force, by name. Names end with the unit, for example "text_bytes_max".
    *
    * @generated from field: map<string, int64> limits = 7;
    */
   limits: { [key: string]: bigint };
 
   /**
-   * backup that is under way. Unset: none is, or the caller may not make one.
+   * The running backup. Unset: none, or the caller may not make backups.
    *
    * @generated from field: memory_service.v1.BackupProgress backup = 8;
    */
   backup?: BackupProgress | undefined;
 
   /**
-   * reranker that puts the best results in order where a caller asks for it, as "provider:model", or
-   * "none".
+   * The reranker, as "provider:model", or "none".
    *
    * @generated from field: string reranker = 9;
    */
   reranker: string;
 
   /**
-   * server_name of the server that answers, of several over the same records. Its audit log has it, too.
+   * The name of the responding server, to distinguish servers that share records. Its audit log has it
+   * as well.
    *
    * @generated from field: string server_name = 10;
    */
@@ -117,27 +117,27 @@ export const GetInfoResponseSchema: GenMessage<GetInfoResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 1);
 
 /**
- * BackupProgress tells how far a backup is.
+ * BackupProgress is the progress of a running backup.
  *
  * @generated from message memory_service.v1.BackupProgress
  */
 export type BackupProgress = Message<"memory_service.v1.BackupProgress"> & {
   /**
-   * name of the backup.
+   * The name of the backup.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * done_bytes have been copied.
+   * Number of bytes copied so far.
    *
    * @generated from field: int64 done_bytes = 2;
    */
   doneBytes: bigint;
 
   /**
-   * total_bytes are to be copied.
+   * Number of bytes to copy in total.
    *
    * @generated from field: int64 total_bytes = 3;
    */
@@ -152,27 +152,27 @@ export const BackupProgressSchema: GenMessage<BackupProgress> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 2);
 
 /**
- * ListNamespacesRequest asks for namespaces.
+ * ListNamespacesRequest selects the namespaces to list.
  *
  * @generated from message memory_service.v1.ListNamespacesRequest
  */
 export type ListNamespacesRequest = Message<"memory_service.v1.ListNamespacesRequest"> & {
   /**
-   * prefix that the names have. Empty: all.
+   * Only names with this prefix. Empty: all.
    *
    * @generated from field: string prefix = 1;
    */
   prefix: string;
 
   /**
-   * page_size is the most namespaces wanted. 0: 100. At most 1000; more is taken as 1000.
+   * The maximum number of namespaces per page. 0: 100. Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before. Empty: the first page.
+   * The `next_page_token` of the previous response. Empty: the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -193,14 +193,14 @@ export const ListNamespacesRequestSchema: GenMessage<ListNamespacesRequest> = /*
  */
 export type ListNamespacesResponse = Message<"memory_service.v1.ListNamespacesResponse"> & {
   /**
-   * namespaces, ordered by name.
+   * The namespaces, ordered by name.
    *
    * @generated from field: repeated memory_service.v1.NamespaceSummary namespaces = 1;
    */
   namespaces: NamespaceSummary[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -221,28 +221,28 @@ export const ListNamespacesResponseSchema: GenMessage<ListNamespacesResponse> = 
  */
 export type NamespaceSummary = Message<"memory_service.v1.NamespaceSummary"> & {
   /**
-   * namespace is its name.
+   * The name of the namespace.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * item_count is how many items it holds.
+   * Number of items.
    *
    * @generated from field: int64 item_count = 2;
    */
   itemCount: bigint;
 
   /**
-   * revision of its last write.
+   * The revision of the last write.
    *
    * @generated from field: int64 revision = 3;
    */
   revision: bigint;
 
   /**
-   * create_time of its first write. UTC.
+   * When the first write was made. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
@@ -257,13 +257,13 @@ export const NamespaceSummarySchema: GenMessage<NamespaceSummary> = /*@__PURE__*
   messageDesc(file_memory_service_v1_admin, 5);
 
 /**
- * GetNamespaceStatsRequest asks for what a namespace holds.
+ * GetNamespaceStatsRequest names the namespace to describe.
  *
  * @generated from message memory_service.v1.GetNamespaceStatsRequest
  */
 export type GetNamespaceStatsRequest = Message<"memory_service.v1.GetNamespaceStatsRequest"> & {
   /**
-   * namespace to look at. Required.
+   * The namespace. Required.
    *
    * @generated from field: string namespace = 1;
    */
@@ -278,78 +278,77 @@ export const GetNamespaceStatsRequestSchema: GenMessage<GetNamespaceStatsRequest
   messageDesc(file_memory_service_v1_admin, 6);
 
 /**
- * GetNamespaceStatsResponse tells what a namespace holds.
+ * GetNamespaceStatsResponse describes a namespace.
  *
  * @generated from message memory_service.v1.GetNamespaceStatsResponse
  */
 export type GetNamespaceStatsResponse = Message<"memory_service.v1.GetNamespaceStatsResponse"> & {
   /**
-   * namespace is its name.
+   * The name of the namespace.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * revision of its last write.
+   * The revision of the last write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * item_count is how many items it holds.
+   * Number of items.
    *
    * @generated from field: int64 item_count = 3;
    */
   itemCount: bigint;
 
   /**
-   * state_count is how many state keys it holds.
+   * Number of state keys.
    *
    * @generated from field: int64 state_count = 4;
    */
   stateCount: bigint;
 
   /**
-   * embedded_count is how many of the items have a vector.
+   * Number of items that have a vector.
    *
    * @generated from field: int64 embedded_count = 5;
    */
   embeddedCount: bigint;
 
   /**
-   * embedding_dimension of the vectors. 0: none yet.
+   * The dimension of the vectors. 0: there are none yet.
    *
    * @generated from field: int32 embedding_dimension = 6;
    */
   embeddingDimension: number;
 
   /**
-   * embedding_model that the vectors come from: the embedder's name, or "client" when the first
-   * vector was a client's own. Empty: none yet.
+   * The source of the vectors: the embedder's name, or "client" if a client sent the first vector. Empty:
+   * there are none yet.
    *
    * @generated from field: string embedding_model = 7;
    */
   embeddingModel: string;
 
   /**
-   * create_time of the first write. UTC.
+   * When the first write was made. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 8;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * index tells how vectors are searched at present.
+   * How vectors are searched at present.
    *
    * @generated from field: memory_service.v1.IndexStats index = 9;
    */
   index?: IndexStats | undefined;
 
   /**
-   * pending_count is how many of the items wait to be embedded, after their embedder did not answer or
-   * after Reembed.
+   * Number of items that wait to be embedded, because the embedder did not respond or after Reembed.
    *
    * @generated from field: int64 pending_count = 10;
    */
@@ -370,42 +369,42 @@ export const GetNamespaceStatsResponseSchema: GenMessage<GetNamespaceStatsRespon
  */
 export type IndexStats = Message<"memory_service.v1.IndexStats"> & {
   /**
-   * loaded tells whether the index is in memory.
+   * Whether the index is in memory.
    *
    * @generated from field: bool loaded = 1;
    */
   loaded: boolean;
 
   /**
-   * kind of search: "exact" or "hnsw". Empty: not loaded.
+   * The kind of vector search: "exact" or "hnsw". Empty: not loaded.
    *
    * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
-   * graph_count is how many vectors are in the HNSW graph.
+   * Number of vectors in the HNSW graph.
    *
    * @generated from field: int64 graph_count = 3;
    */
   graphCount: bigint;
 
   /**
-   * exact_count is how many vectors are searched exactly.
+   * Number of vectors that are searched exactly.
    *
    * @generated from field: int64 exact_count = 4;
    */
   exactCount: bigint;
 
   /**
-   * memory_bytes that the index takes, estimated.
+   * The estimated size of the index in memory.
    *
    * @generated from field: int64 memory_bytes = 5;
    */
   memoryBytes: bigint;
 
   /**
-   * ef_search of the HNSW graph: how many candidates a search keeps. 0: no graph.
+   * The number of candidates that a search of the HNSW graph keeps. 0: no graph.
    *
    * @generated from field: int32 ef_search = 6;
    */
@@ -420,13 +419,13 @@ export const IndexStatsSchema: GenMessage<IndexStats> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 8);
 
 /**
- * DeleteNamespaceRequest asks for a namespace to be removed.
+ * DeleteNamespaceRequest names the namespace to remove.
  *
  * @generated from message memory_service.v1.DeleteNamespaceRequest
  */
 export type DeleteNamespaceRequest = Message<"memory_service.v1.DeleteNamespaceRequest"> & {
   /**
-   * namespace to remove. Required.
+   * The namespace to remove. Required.
    *
    * @generated from field: string namespace = 1;
    */
@@ -441,20 +440,20 @@ export const DeleteNamespaceRequestSchema: GenMessage<DeleteNamespaceRequest> = 
   messageDesc(file_memory_service_v1_admin, 9);
 
 /**
- * DeleteNamespaceResponse confirms the removal.
+ * DeleteNamespaceResponse is the result of DeleteNamespace.
  *
  * @generated from message memory_service.v1.DeleteNamespaceResponse
  */
 export type DeleteNamespaceResponse = Message<"memory_service.v1.DeleteNamespaceResponse"> & {
   /**
-   * removed_item_count is how many items were removed.
+   * Number of items removed.
    *
    * @generated from field: int64 removed_item_count = 1;
    */
   removedItemCount: bigint;
 
   /**
-   * removed_state_count is how many state keys were removed.
+   * Number of state keys removed.
    *
    * @generated from field: int64 removed_state_count = 2;
    */
@@ -469,7 +468,7 @@ export const DeleteNamespaceResponseSchema: GenMessage<DeleteNamespaceResponse> 
   messageDesc(file_memory_service_v1_admin, 10);
 
 /**
- * FlushRequest has nothing to say.
+ * FlushRequest is empty.
  *
  * @generated from message memory_service.v1.FlushRequest
  */
@@ -484,13 +483,13 @@ export const FlushRequestSchema: GenMessage<FlushRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 11);
 
 /**
- * FlushResponse confirms that everything is in place.
+ * FlushResponse is the result of Flush.
  *
  * @generated from message memory_service.v1.FlushResponse
  */
 export type FlushResponse = Message<"memory_service.v1.FlushResponse"> & {
   /**
-   * duration that it took.
+   * How long the flush took.
    *
    * @generated from field: google.protobuf.Duration duration = 1;
    */
@@ -505,14 +504,14 @@ export const FlushResponseSchema: GenMessage<FlushResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 12);
 
 /**
- * BackupRequest asks for a backup.
+ * BackupRequest names the backup to write.
  *
  * @generated from message memory_service.v1.BackupRequest
  */
 export type BackupRequest = Message<"memory_service.v1.BackupRequest"> & {
   /**
-   * name of the backup: 1 to 64 characters out of A-Z a-z 0-9 . _ - that begins with a letter or
-   * a digit. Empty: a name made of the present time. One that exists is refused.
+   * The name of the backup: 1 to 64 characters from A-Z a-z 0-9 . _ -, beginning with a letter or a
+   * digit. Empty: a name derived from the current time. An existing name is rejected.
    *
    * @generated from field: string name = 1;
    */
@@ -527,48 +526,48 @@ export const BackupRequestSchema: GenMessage<BackupRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 13);
 
 /**
- * BackupResponse tells what was written.
+ * BackupResponse is the result of Backup.
  *
  * @generated from message memory_service.v1.BackupResponse
  */
 export type BackupResponse = Message<"memory_service.v1.BackupResponse"> & {
   /**
-   * name of the backup, a folder inside the server's backup folder.
+   * The name of the backup, a folder in the server's backup folder.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * size_bytes of the copy.
+   * The size of the copy.
    *
    * @generated from field: int64 size_bytes = 2;
    */
   sizeBytes: bigint;
 
   /**
-   * checksum of the copy, as "xxh3_128:" and 32 hexadecimal digits; also in its manifest.
+   * The checksum of the copy: "xxh3_128:" and 32 hexadecimal digits. The backup's manifest has it too.
    *
    * @generated from field: string checksum = 3;
    */
   checksum: string;
 
   /**
-   * namespace_count is how many namespaces it holds.
+   * Number of namespaces in the copy.
    *
    * @generated from field: int64 namespace_count = 4;
    */
   namespaceCount: bigint;
 
   /**
-   * item_count is how many items it holds.
+   * Number of items in the copy.
    *
    * @generated from field: int64 item_count = 5;
    */
   itemCount: bigint;
 
   /**
-   * duration that it took.
+   * How long the backup took.
    *
    * @generated from field: google.protobuf.Duration duration = 6;
    */
@@ -583,21 +582,21 @@ export const BackupResponseSchema: GenMessage<BackupResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 14);
 
 /**
- * ReembedRequest asks for a namespace to be moved to the server's embedder.
+ * ReembedRequest names the namespace to move to the server's embedder.
  *
  * @generated from message memory_service.v1.ReembedRequest
  */
 export type ReembedRequest = Message<"memory_service.v1.ReembedRequest"> & {
   /**
-   * namespace to move. Required.
+   * The namespace to move. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * replace_client_vectors agrees that vectors which clients brought are replaced, too. False: a
-   * namespace whose vectors are its clients' own is refused with EMBEDDER_REQUIRED.
+   * Also replace vectors that clients sent. False: a namespace with clients' vectors is rejected with
+   * EMBEDDER_REQUIRED.
    *
    * @generated from field: bool replace_client_vectors = 2;
    */
@@ -612,27 +611,27 @@ export const ReembedRequestSchema: GenMessage<ReembedRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 15);
 
 /**
- * ReembedResponse tells that the move is under way.
+ * ReembedResponse is the result of Reembed.
  *
  * @generated from message memory_service.v1.ReembedResponse
  */
 export type ReembedResponse = Message<"memory_service.v1.ReembedResponse"> & {
   /**
-   * pending_count is how many items wait to be embedded. 0: there was nothing to do.
+   * Number of items that wait to be embedded. 0: there was nothing to do.
    *
    * @generated from field: int64 pending_count = 1;
    */
   pendingCount: bigint;
 
   /**
-   * embedding_model that the namespace now uses.
+   * The embedder that the namespace now uses.
    *
    * @generated from field: string embedding_model = 2;
    */
   embeddingModel: string;
 
   /**
-   * revision of the namespace.
+   * The revision of the namespace.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -647,57 +646,57 @@ export const ReembedResponseSchema: GenMessage<ReembedResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 16);
 
 /**
- * UndoWritesRequest tells whose writes are to be taken back.
+ * UndoWritesRequest selects the writes to revert.
  *
  * @generated from message memory_service.v1.UndoWritesRequest
  */
 export type UndoWritesRequest = Message<"memory_service.v1.UndoWritesRequest"> & {
   /**
-   * namespace to work on. Required. One that was never written to has nothing to undo.
+   * The namespace. Required. One that was never written to has nothing to undo.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * writer whose writes they are, as in Provenance. Empty: of any name; then credential_id is
-   * required, or any_writer. At most 1 KiB.
+   * Revert writes by this writer, as in Provenance. Empty: any writer; then credential_id or any_writer
+   * is required. At most 1 KiB.
    *
    * @generated from field: string writer = 2;
    */
   writer: string;
 
   /**
-   * credential_id of the credential that they were written with, as in Provenance. Empty: any.
+   * Revert writes with this credential, as in Provenance. Empty: any credential.
    *
    * @generated from field: string credential_id = 3;
    */
   credentialId: string;
 
   /**
-   * any_writer takes back what anybody wrote, also without a name. Not together with writer or
-   * credential_id. False: one of these is required.
+   * Revert the writes of all writers, also those without a name. Not together with writer or
+   * credential_id. False: one of those is required.
    *
    * @generated from field: bool any_writer = 4;
    */
   anyWriter: boolean;
 
   /**
-   * since is the time from which on they were written, by the server's clock. Required.
+   * Revert writes at or after this time, by the server's clock. Required.
    *
    * @generated from field: google.protobuf.Timestamp since = 5;
    */
   since?: Timestamp | undefined;
 
   /**
-   * dry_run tells what would be done, and does nothing. False: it is done.
+   * Return what would be reverted, without changing anything. False: revert.
    *
    * @generated from field: bool dry_run = 6;
    */
   dryRun: boolean;
 
   /**
-   * request_id makes a retry safe, as in AddRequest. Not together with dry_run.
+   * Makes a retry safe, as in AddRequest. Not together with dry_run.
    *
    * @generated from field: string request_id = 7;
    */
@@ -712,45 +711,44 @@ export const UndoWritesRequestSchema: GenMessage<UndoWritesRequest> = /*@__PURE_
   messageDesc(file_memory_service_v1_admin, 17);
 
 /**
- * UndoWritesResponse tells what was taken back.
+ * UndoWritesResponse is the result of UndoWrites.
  *
  * @generated from message memory_service.v1.UndoWritesResponse
  */
 export type UndoWritesResponse = Message<"memory_service.v1.UndoWritesResponse"> & {
   /**
-   * removed_count is how many items and states were removed.
+   * Number of items and states removed.
    *
    * @generated from field: int64 removed_count = 1;
    */
   removedCount: bigint;
 
   /**
-   * restored_count is how many items and states got back the version before.
+   * Number of items and states whose previous version was restored.
    *
    * @generated from field: int64 restored_count = 2;
    */
   restoredCount: bigint;
 
   /**
-   * unrestorable_count is how many items and states could not be restored: those that they deleted, or
-   * replaced by what has expired; those whose version before is no longer kept (they stay as they are);
-   * those that somebody has changed since without changing the content; and documents that they replaced
-   * (which are removed: their former fragments are gone).
+   * Number of items and states that could not be restored. These are the ones that the writer deleted or
+   * replaced by a version that has expired; those whose previous version is no longer kept, or which
+   * another writer has since changed without changing the content (both stay as they are); and replaced
+   * documents, which are removed because their former fragments are gone.
    *
    * @generated from field: int64 unrestorable_count = 3;
    */
   unrestorableCount: bigint;
 
   /**
-   * unrestorable_ids are ids of the items, and keys of the states, among them that still exist or
-   * existed until now. At most 100.
+   * The item ids and state keys of those that still exist or were removed by this call. At most 100.
    *
    * @generated from field: repeated string unrestorable_ids = 4;
    */
   unrestorableIds: string[];
 
   /**
-   * revision of the namespace afterwards.
+   * The revision of the namespace afterwards.
    *
    * @generated from field: int64 revision = 5;
    */
@@ -765,28 +763,29 @@ export const UndoWritesResponseSchema: GenMessage<UndoWritesResponse> = /*@__PUR
   messageDesc(file_memory_service_v1_admin, 18);
 
 /**
- * ListQuarantinedRequest asks for the writes in quarantine.
+ * ListQuarantinedRequest selects the quarantined writes to list.
  *
  * @generated from message memory_service.v1.ListQuarantinedRequest
  */
 export type ListQuarantinedRequest = Message<"memory_service.v1.ListQuarantinedRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has none.
+   * The namespace to read. Required. One that was never written to has none.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * page_size is the most writes wanted. 0: 100. At most 1000; more is taken as 1000. A page also ends
-   * at about 3 MiB.
+   * The maximum number of writes per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+   * ends at about 3 MiB.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -801,20 +800,20 @@ export const ListQuarantinedRequestSchema: GenMessage<ListQuarantinedRequest> = 
   messageDesc(file_memory_service_v1_admin, 19);
 
 /**
- * ListQuarantinedResponse is one page of writes.
+ * ListQuarantinedResponse is one page of quarantined writes.
  *
  * @generated from message memory_service.v1.ListQuarantinedResponse
  */
 export type ListQuarantinedResponse = Message<"memory_service.v1.ListQuarantinedResponse"> & {
   /**
-   * writes, the oldest first.
+   * The writes, oldest first.
    *
    * @generated from field: repeated memory_service.v1.QuarantinedWrite writes = 1;
    */
   writes: QuarantinedWrite[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -829,42 +828,41 @@ export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse> 
   messageDesc(file_memory_service_v1_admin, 20);
 
 /**
- * QuarantinedWrite is a write that waits for its review. What was one call is one write.
+ * QuarantinedWrite is a write that waits for review: a whole call, or one item of an import.
  *
  * @generated from message memory_service.v1.QuarantinedWrite
  */
 export type QuarantinedWrite = Message<"memory_service.v1.QuarantinedWrite"> & {
   /**
-   * id of the write in quarantine.
+   * The id of the write in quarantine.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * reason that the policy gave.
+   * The write policy's reason.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * create_time is when it came.
+   * When the write was received. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * expire_time from which on it is removed without a review.
+   * When the write is removed if it has not been reviewed. UTC.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * items as they would be written, with what a service keeps with them, as an export has it, and
-   * without embeddings.
+   * The items as they would be written, with their facet_json as in an export, without embeddings.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem items = 5;
    */
@@ -879,27 +877,27 @@ export const QuarantinedWriteSchema: GenMessage<QuarantinedWrite> = /*@__PURE__*
   messageDesc(file_memory_service_v1_admin, 21);
 
 /**
- * ReviewQuarantinedRequest decides on one write.
+ * ReviewQuarantinedRequest is a decision on one quarantined write.
  *
  * @generated from message memory_service.v1.ReviewQuarantinedRequest
  */
 export type ReviewQuarantinedRequest = Message<"memory_service.v1.ReviewQuarantinedRequest"> & {
   /**
-   * namespace of the write. Required.
+   * The namespace of the write. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * id of the write, as ListQuarantined tells it. Required.
+   * The id of the write, from ListQuarantined. Required.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * decision on it. Required.
+   * The decision. Required.
    *
    * @generated from field: memory_service.v1.QuarantineDecision decision = 3;
    */
@@ -914,27 +912,27 @@ export const ReviewQuarantinedRequestSchema: GenMessage<ReviewQuarantinedRequest
   messageDesc(file_memory_service_v1_admin, 22);
 
 /**
- * ReviewQuarantinedResponse tells what became of it.
+ * ReviewQuarantinedResponse is the result of ReviewQuarantined.
  *
  * @generated from message memory_service.v1.ReviewQuarantinedResponse
  */
 export type ReviewQuarantinedResponse = Message<"memory_service.v1.ReviewQuarantinedResponse"> & {
   /**
-   * item_count is how many items were written; 0 where it was deleted.
+   * Number of items written. 0 if the write was deleted.
    *
    * @generated from field: int32 item_count = 1;
    */
   itemCount: number;
 
   /**
-   * revision of the namespace afterwards.
+   * The revision of the namespace afterwards.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+   * Anything the server could not do, such as embed the texts. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -949,27 +947,27 @@ export const ReviewQuarantinedResponseSchema: GenMessage<ReviewQuarantinedRespon
   messageDesc(file_memory_service_v1_admin, 23);
 
 /**
- * QuarantineDecision says what becomes of a write in quarantine.
+ * QuarantineDecision is the decision on a quarantined write.
  *
  * @generated from enum memory_service.v1.QuarantineDecision
  */
 export enum QuarantineDecision {
   /**
-   * Refused: say what is wanted.
+   * Rejected: a decision is required.
    *
    * @generated from enum value: QUARANTINE_DECISION_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The write takes place.
+   * Apply the write.
    *
    * @generated from enum value: QUARANTINE_DECISION_RELEASE = 1;
    */
   RELEASE = 1,
 
   /**
-   * The write is forgotten, for good.
+   * Delete the write permanently.
    *
    * @generated from enum value: QUARANTINE_DECISION_DELETE = 2;
    */
@@ -983,7 +981,7 @@ export const QuarantineDecisionSchema: GenEnum<QuarantineDecision> = /*@__PURE__
   enumDesc(file_memory_service_v1_admin, 0);
 
 /**
- * AdminService tells what a server is and holds, and looks after its data.
+ * AdminService describes the server and its namespaces, and maintains its data.
  *
  * Example: grpcurl -plaintext localhost:50051 memory_service.v1.AdminService/GetInfo
  *
@@ -991,7 +989,7 @@ export const QuarantineDecisionSchema: GenEnum<QuarantineDecision> = /*@__PURE__
  */
 export const AdminService: GenService<{
   /**
-   * GetInfo describes the server: version, store, embedder, limits.
+   * GetInfo returns the server's version, store, embedder and limits.
    *
    * @generated from rpc memory_service.v1.AdminService.GetInfo
    */
@@ -1001,7 +999,7 @@ export const AdminService: GenService<{
     output: typeof GetInfoResponseSchema;
   },
   /**
-   * ListNamespaces lists the namespaces in the order of their names.
+   * ListNamespaces lists the namespaces that the caller may access, ordered by name.
    *
    * @generated from rpc memory_service.v1.AdminService.ListNamespaces
    */
@@ -1011,7 +1009,8 @@ export const AdminService: GenService<{
     output: typeof ListNamespacesResponseSchema;
   },
   /**
-   * GetNamespaceStats tells what a namespace holds. Errors: NAMESPACE_NOT_FOUND.
+   * GetNamespaceStats returns counts and the state of the index of a namespace.
+   * Errors: NAMESPACE_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.AdminService.GetNamespaceStats
    */
@@ -1021,8 +1020,8 @@ export const AdminService: GenService<{
     output: typeof GetNamespaceStatsResponseSchema;
   },
   /**
-   * DeleteNamespace removes a namespace with its items, state, change log and indexes. The next
-   * write under its name begins a new one, at revision 1. Errors: NAMESPACE_NOT_FOUND.
+   * DeleteNamespace removes a namespace with its items, states, change log and indexes. The next write
+   * to its name creates a new namespace at revision 1. Errors: NAMESPACE_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.AdminService.DeleteNamespace
    */
@@ -1032,8 +1031,8 @@ export const AdminService: GenService<{
     output: typeof DeleteNamespaceResponseSchema;
   },
   /**
-   * Flush moves the write-ahead log into the database file and saves every index snapshot.
-   * Acknowledged writes are on disk without it; it makes the next start quicker.
+   * Flush checkpoints the write-ahead log into the database file and saves a snapshot of every index,
+   * which makes the next start faster. Acknowledged writes are durable without it.
    *
    * @generated from rpc memory_service.v1.AdminService.Flush
    */
@@ -1043,8 +1042,8 @@ export const AdminService: GenService<{
     output: typeof FlushResponseSchema;
   },
   /**
-   * Backup writes a consistent copy of all records to the server's backup folder while the server
-   * goes on working. Errors: UNSUPPORTED where the store has nothing on disk.
+   * Backup writes a consistent copy of all records to the server's backup folder, while the server
+   * continues to work. Errors: UNSUPPORTED if the store has no files.
    *
    * @generated from rpc memory_service.v1.AdminService.Backup
    */
@@ -1054,11 +1053,11 @@ export const AdminService: GenService<{
     output: typeof BackupResponseSchema;
   },
   /**
-   * Reembed moves a namespace to the server's embedder: its items are embedded anew, by and by, while
-   * it serves; until its turn has come an item is found by its words alone. It returns when the move is
-   * on disk, not when it is done: GetNamespaceStats has `pending_count`. It goes on after a restart.
-   * A namespace that is of this embedder already is left as it is. May be retried. Errors: NAMESPACE_NOT_FOUND,
-   * EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was begun).
+   * Reembed moves a namespace to the server's embedder. It discards the namespace's vectors and returns
+   * when that is on disk; items are then embedded in the background, also after a restart, and are found
+   * by words only until then. `pending_count` of GetNamespaceStats shows the progress. A namespace that
+   * already uses this embedder is not changed. Safe to retry. Errors: NAMESPACE_NOT_FOUND,
+   * EMBEDDER_REQUIRED, EMBEDDER_UNAVAILABLE (nothing was changed).
    *
    * @generated from rpc memory_service.v1.AdminService.Reembed
    */
@@ -1068,10 +1067,10 @@ export const AdminService: GenService<{
     output: typeof ReembedResponseSchema;
   },
   /**
-   * UndoWrites takes back what somebody wrote to a namespace since a time: items and states that they
-   * added are removed, and what they replaced gets back the version before, as a change of its own. It
-   * works in steps, each of them atomic, while the server serves; one that was interrupted goes on when
-   * it is repeated. What they deleted cannot come back: forgetting is final.
+   * UndoWrites reverts a writer's writes to a namespace since a given time. It removes the items and
+   * states that they added, and restores the previous version of those that they replaced, as a new
+   * change. It works online in atomic steps; if interrupted, repeat the call. Deleted data cannot be
+   * restored.
    *
    * @generated from rpc memory_service.v1.AdminService.UndoWrites
    */
@@ -1081,8 +1080,8 @@ export const AdminService: GenService<{
     output: typeof UndoWritesResponseSchema;
   },
   /**
-   * ListQuarantined lists the writes of a namespace that the server's write policy put into quarantine,
-   * the oldest first.
+   * ListQuarantined lists the writes of a namespace that the server's write policy quarantined, oldest
+   * first.
    *
    * @generated from rpc memory_service.v1.AdminService.ListQuarantined
    */
@@ -1092,9 +1091,9 @@ export const AdminService: GenService<{
     output: typeof ListQuarantinedResponseSchema;
   },
   /**
-   * ReviewQuarantined releases a write out of quarantine, which then takes place as if it came now, with
-   * the provenance that it came with; or it deletes it. Errors: QUARANTINED_NOT_FOUND; of a release
-   * also those of the write, such as ITEM_ALREADY_EXISTS and REVISION_MISMATCH: it then stays.
+   * ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
+   * original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
+   * example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
    *
    * @generated from rpc memory_service.v1.AdminService.ReviewQuarantined
    */

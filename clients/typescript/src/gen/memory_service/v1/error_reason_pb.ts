@@ -12,9 +12,9 @@ export const file_memory_service_v1_error_reason: GenFile = /*@__PURE__*/
   fileDesc("CiRtZW1vcnlfc2VydmljZS92MS9lcnJvcl9yZWFzb24ucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxKpwICgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIeChpFUlJPUl9SRUFTT05fSU5WQUxJRF9GSUVMRBABEiMKH0VSUk9SX1JFQVNPTl9ESU1FTlNJT05fTUlTTUFUQ0gQAhIjCh9FUlJPUl9SRUFTT05fSU5WQUxJRF9QQUdFX1RPS0VOEAMSHwobRVJST1JfUkVBU09OX0xJTUlUX0VYQ0VFREVEEAQSGwoXRVJST1JfUkVBU09OX09WRVJMT0FERUQQBRIfChtFUlJPUl9SRUFTT05fSVRFTV9OT1RfRk9VTkQQBhIgChxFUlJPUl9SRUFTT05fU1RBVEVfTk9UX0ZPVU5EEAcSJAogRVJST1JfUkVBU09OX05BTUVTUEFDRV9OT1RfRk9VTkQQCBIkCiBFUlJPUl9SRUFTT05fSVRFTV9BTFJFQURZX0VYSVNUUxAJEiEKHUVSUk9SX1JFQVNPTl9WRVJTSU9OX01JU01BVENIEAoSIgoeRVJST1JfUkVBU09OX1JFVklTSU9OX01JU01BVENIEAsSIgoeRVJST1JfUkVBU09OX1JFUVVFU1RfSURfUkVVU0VEEAwSJQohRVJST1JfUkVBU09OX0VNQkVEREVSX1VOQVZBSUxBQkxFEA0SIgoeRVJST1JfUkVBU09OX0VNQkVEREVSX1JFUVVJUkVEEA4SJAogRVJST1JfUkVBU09OX1NUT1JBR0VfVU5BVkFJTEFCTEUQDxIdChlFUlJPUl9SRUFTT05fU1RPUkFHRV9GVUxMEBASHAoYRVJST1JfUkVBU09OX1VOU1VQUE9SVEVEEBESHgoaRVJST1JfUkVBU09OX1NIVVRUSU5HX0RPV04QEhIZChVFUlJPUl9SRUFTT05fSU5URVJOQUwQExIgChxFUlJPUl9SRUFTT05fTExNX1VOQVZBSUxBQkxFEBQSHQoZRVJST1JfUkVBU09OX0xMTV9SRVFVSVJFRBAVEiEKHUVSUk9SX1JFQVNPTl9NRU1PUllfTk9UX0ZPVU5EEBYSIwofRVJST1JfUkVBU09OX0RPQ1VNRU5UX05PVF9GT1VORBAXEiAKHEVSUk9SX1JFQVNPTl9VTkFVVEhFTlRJQ0FURUQQGBIiCh5FUlJPUl9SRUFTT05fUEVSTUlTU0lPTl9ERU5JRUQQGRIiCh5FUlJPUl9SRUFTT05fREVBRExJTkVfRVhDRUVERUQQGhIoCiRFUlJPUl9SRUFTT05fRE9DVU1FTlRfQUxSRUFEWV9FWElTVFMQGxIfChtFUlJPUl9SRUFTT05fV1JJVEVfUkVKRUNURUQQHBImCiJFUlJPUl9SRUFTT05fUVVBUkFOVElORURfTk9UX0ZPVU5EEB1iBnByb3RvMw");
 
 /**
- * ErrorReason says why a call failed, for programs to act on. Every error carries a
- * google.rpc.ErrorInfo whose `domain` is "memory_service.v1" and whose `reason` is the name of
- * one of these values. Texts may change from release to release; reasons do not.
+ * ErrorReason is the machine-readable cause of an error. Every error carries a google.rpc.ErrorInfo
+ * whose `domain` is "memory_service.v1" and whose `reason` is the name of one of these values. Messages
+ * may change between releases; reasons do not.
  *
  * @generated from enum memory_service.v1.ErrorReason
  */
@@ -28,14 +28,14 @@ export enum ErrorReason {
 
   /**
    * A field of the request is missing, malformed or out of range. Code INVALID_ARGUMENT, with a
-   * google.rpc.BadRequest naming the field. Do not retry. Metadata: {"field": "item.content"}.
+   * google.rpc.BadRequest that names the field. Do not retry. Metadata: {"field": "item.content"}.
    *
    * @generated from enum value: ERROR_REASON_INVALID_FIELD = 1;
    */
   INVALID_FIELD = 1,
 
   /**
-   * A vector has another dimension than the namespace. Code INVALID_ARGUMENT. Metadata:
+   * A vector does not have the dimension of the namespace. Code INVALID_ARGUMENT. Metadata:
    * {"field": "item.embedding", "expected": "256", "actual": "3"}.
    *
    * @generated from enum value: ERROR_REASON_DIMENSION_MISMATCH = 2;
@@ -43,15 +43,15 @@ export enum ErrorReason {
   DIMENSION_MISMATCH = 2,
 
   /**
-   * A page token was not issued by this server for this request. Code INVALID_ARGUMENT. Start
-   * again without a token. Metadata: {"field": "page_token"}.
+   * The page token was not issued by this server for this request. Code INVALID_ARGUMENT. Start again
+   * without a token. Metadata: {"field": "page_token"}.
    *
    * @generated from enum value: ERROR_REASON_INVALID_PAGE_TOKEN = 3;
    */
   INVALID_PAGE_TOKEN = 3,
 
   /**
-   * A value or a message is larger than a limit allows. Code RESOURCE_EXHAUSTED. Metadata:
+   * A value or a message exceeds a limit. Code RESOURCE_EXHAUSTED. Metadata:
    * {"field": "item.text", "limit_name": "text_bytes_max", "limit": "65536", "actual": "5242880"}.
    *
    * @generated from enum value: ERROR_REASON_LIMIT_EXCEEDED = 4;
@@ -59,48 +59,47 @@ export enum ErrorReason {
   LIMIT_EXCEEDED = 4,
 
   /**
-   * The server has too much to do at the moment, or the caller makes more calls than it may
-   * ("limit_name" is then "calls_per_s_max"). Code RESOURCE_EXHAUSTED, with a google.rpc.RetryInfo:
-   * retry after that delay. Nothing was done. Metadata: {"limit_name": ..., "limit": ...}.
+   * The server is overloaded, or the caller exceeds its rate limit ("limit_name" is then
+   * "calls_per_s_max"). Code RESOURCE_EXHAUSTED, with a google.rpc.RetryInfo: retry after that delay.
+   * The call had no effect. Metadata: {"limit_name": ..., "limit": ...}.
    *
    * @generated from enum value: ERROR_REASON_OVERLOADED = 5;
    */
   OVERLOADED = 5,
 
   /**
-   * No item of this id is in the namespace. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
+   * The namespace has no item with this id. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
    *
    * @generated from enum value: ERROR_REASON_ITEM_NOT_FOUND = 6;
    */
   ITEM_NOT_FOUND = 6,
 
   /**
-   * No state of this key is in the namespace. Code NOT_FOUND. Metadata: {"namespace": ..., "key": ...}.
+   * The namespace has no state with this key. Code NOT_FOUND. Metadata: {"namespace": ..., "key": ...}.
    *
    * @generated from enum value: ERROR_REASON_STATE_NOT_FOUND = 7;
    */
   STATE_NOT_FOUND = 7,
 
   /**
-   * Nothing was ever written to this namespace, or it was deleted. Code NOT_FOUND. Metadata:
-   * {"namespace": ...}.
+   * The namespace was never written to, or was deleted. Code NOT_FOUND. Metadata: {"namespace": ...}.
    *
    * @generated from enum value: ERROR_REASON_NAMESPACE_NOT_FOUND = 8;
    */
   NAMESPACE_NOT_FOUND = 8,
 
   /**
-   * An item of this id exists already. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
+   * An item with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
    *
    * @generated from enum value: ERROR_REASON_ITEM_ALREADY_EXISTS = 9;
    */
   ITEM_ALREADY_EXISTS = 9,
 
   /**
-   * `expected_version` is not the current version of the state, fact or document. Code ABORTED: read
+   * `expected_version` is not the current version of the state, memory or document. Code ABORTED: read
    * again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
-   * "current_version": "4"}, or "id" in the place of "key"; a current version of 0 means that it does
-   * not exist.
+   * "current_version": "4"}, with "id" instead of "key" for a memory or a document. A current version of
+   * 0 means that it does not exist.
    *
    * @generated from enum value: ERROR_REASON_VERSION_MISMATCH = 10;
    */
@@ -115,135 +114,135 @@ export enum ErrorReason {
   REVISION_MISMATCH = 11,
 
   /**
-   * `request_id` was used before with another request. Code FAILED_PRECONDITION. Use a new id for
-   * a new request. Metadata: {"request_id": ...}.
+   * `request_id` was already used for another request. Code FAILED_PRECONDITION. Use a new id for each
+   * new request. Metadata: {"request_id": ...}.
    *
    * @generated from enum value: ERROR_REASON_REQUEST_ID_REUSED = 12;
    */
   REQUEST_ID_REUSED = 12,
 
   /**
-   * The embedder did not answer or answered with an error. Code UNAVAILABLE, with a
-   * google.rpc.RetryInfo. Nothing was written.
+   * The embedder did not respond, or returned an error. Code UNAVAILABLE, with a google.rpc.RetryInfo.
+   * Nothing was written.
    *
    * @generated from enum value: ERROR_REASON_EMBEDDER_UNAVAILABLE = 13;
    */
   EMBEDDER_UNAVAILABLE = 13,
 
   /**
-   * The request needs text to be embedded, and this server or namespace has no embedder for it.
-   * Code FAILED_PRECONDITION. Send a vector of your own, or search by words.
+   * The request needs text to be embedded, but the server has no embedder, or the namespace's vectors
+   * come from elsewhere. Code FAILED_PRECONDITION. Send a vector, or search by words.
    *
    * @generated from enum value: ERROR_REASON_EMBEDDER_REQUIRED = 14;
    */
   EMBEDDER_REQUIRED = 14,
 
   /**
-   * The records could not be read or written. Code UNAVAILABLE, with a google.rpc.RetryInfo. A
-   * write that ends so was not acknowledged and may be retried with the same request_id.
+   * The records could not be read or written. Code UNAVAILABLE, with a google.rpc.RetryInfo. A write
+   * that fails with this may have been applied: retry it with the same request_id.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_UNAVAILABLE = 15;
    */
   STORAGE_UNAVAILABLE = 15,
 
   /**
-   * The disk is full. Code RESOURCE_EXHAUSTED. Nothing was written; reads and deletions go on.
+   * The disk is full. Code RESOURCE_EXHAUSTED. Nothing was written; reads and deletions still work.
    *
    * @generated from enum value: ERROR_REASON_STORAGE_FULL = 16;
    */
   STORAGE_FULL = 16,
 
   /**
-   * This server, or the store it runs on, does not offer what was asked for. Code UNIMPLEMENTED.
-   * Metadata: {"feature": ...}.
+   * This server or its store does not support the operation. Code UNIMPLEMENTED. Metadata:
+   * {"feature": ...}.
    *
    * @generated from enum value: ERROR_REASON_UNSUPPORTED = 17;
    */
   UNSUPPORTED = 17,
 
   /**
-   * The server is stopping. Code UNAVAILABLE: retry, on another server if there is one.
+   * The server is shutting down. Code UNAVAILABLE: retry, on another server if there is one.
    *
    * @generated from enum value: ERROR_REASON_SHUTTING_DOWN = 18;
    */
   SHUTTING_DOWN = 18,
 
   /**
-   * The server failed in a way it did not foresee. Code INTERNAL. Metadata: {"incident": ...}, an
-   * id that stands beside the cause in the server's log.
+   * An unexpected failure of the server. Code INTERNAL. Metadata: {"incident": ...}, an id that the
+   * server logs with the cause.
    *
    * @generated from enum value: ERROR_REASON_INTERNAL = 19;
    */
   INTERNAL = 19,
 
   /**
-   * The language model did not answer or answered with what could not be read. Code UNAVAILABLE.
+   * The language model gave no usable answer. Code UNAVAILABLE.
    *
    * @generated from enum value: ERROR_REASON_LLM_UNAVAILABLE = 20;
    */
   LLM_UNAVAILABLE = 20,
 
   /**
-   * The request needs a language model, and the server runs without one. Code FAILED_PRECONDITION.
+   * The request needs a language model, but the server has none. Code FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_LLM_REQUIRED = 21;
    */
   LLM_REQUIRED = 21,
 
   /**
-   * No fact of this id is in the namespace. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
+   * The namespace has no memory with this id. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
    *
    * @generated from enum value: ERROR_REASON_MEMORY_NOT_FOUND = 22;
    */
   MEMORY_NOT_FOUND = 22,
 
   /**
-   * No document of this id is in the namespace. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
+   * The namespace has no document with this id. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
    *
    * @generated from enum value: ERROR_REASON_DOCUMENT_NOT_FOUND = 23;
    */
   DOCUMENT_NOT_FOUND = 23,
 
   /**
-   * The call carries no credential, or one that is not valid. Code UNAUTHENTICATED.
+   * The call has no credential, or an invalid one. Code UNAUTHENTICATED.
    *
    * @generated from enum value: ERROR_REASON_UNAUTHENTICATED = 24;
    */
   UNAUTHENTICATED = 24,
 
   /**
-   * The credential does not allow this call on this namespace. Code PERMISSION_DENIED.
+   * The credential does not permit this call on this namespace. Code PERMISSION_DENIED.
    *
    * @generated from enum value: ERROR_REASON_PERMISSION_DENIED = 25;
    */
   PERMISSION_DENIED = 25,
 
   /**
-   * The caller's deadline passed before the work began. Code DEADLINE_EXCEEDED. Nothing was written. The
-   * caller's own gRPC ends such a call first, without a reason.
+   * The deadline passed before the call was processed. Code DEADLINE_EXCEEDED. Nothing was written. Not
+   * sent by this server: the caller's gRPC library ends such a call first, without a reason.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 26;
    */
   DEADLINE_EXCEEDED = 26,
 
   /**
-   * A document of this id exists already. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
+   * A document with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
    *
    * @generated from enum value: ERROR_REASON_DOCUMENT_ALREADY_EXISTS = 27;
    */
   DOCUMENT_ALREADY_EXISTS = 27,
 
   /**
-   * The server's write policy does not let in what was to be written. Code FAILED_PRECONDITION; the
-   * message has the policy's reason. Nothing was written, and a retry is refused alike. Metadata:
-   * {"field": "items[3]"}, what it was.
+   * The server's write policy rejected the write. Code FAILED_PRECONDITION; the message has the policy's
+   * reason. Nothing was written; a retry is rejected as well. Metadata: {"field": "items[3]"}, the
+   * rejected content.
    *
    * @generated from enum value: ERROR_REASON_WRITE_REJECTED = 28;
    */
   WRITE_REJECTED = 28,
 
   /**
-   * No write of this id is in quarantine: it was released or deleted, or has expired. Code NOT_FOUND.
+   * The quarantine has no write with this id: it was released or deleted, or has expired. Code NOT_FOUND.
    * Metadata: {"namespace": ..., "id": ...}.
    *
    * @generated from enum value: ERROR_REASON_QUARANTINED_NOT_FOUND = 29;

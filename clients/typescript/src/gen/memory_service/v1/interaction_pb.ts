@@ -17,114 +17,113 @@ export const file_memory_service_v1_interaction: GenFile = /*@__PURE__*/
   fileDesc("CiNtZW1vcnlfc2VydmljZS92MS9pbnRlcmFjdGlvbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEi3QQKC0ludGVyYWN0aW9uEgoKAmlkGAEgASgJEjAKBGtpbmQYAiABKA4yIi5tZW1vcnlfc2VydmljZS52MS5JbnRlcmFjdGlvbktpbmQSDwoHY29udGVudBgDIAEoCRIOCgZzZW5kZXIYBCABKAkSEgoKc2Vzc2lvbl9pZBgFIAEoCRIWCg5pbl9yZXNwb25zZV90bxgGIAEoCRI8ChBvcmlnaW5hbF9tZXNzYWdlGAcgASgLMiIubWVtb3J5X3NlcnZpY2UudjEuT3JpZ2luYWxNZXNzYWdlEhcKD2ludGVyYWN0aW9uX2lkcxgIIAMoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI6CgZsYWJlbHMYDCADKAsyKi5tZW1vcnlfc2VydmljZS52MS5JbnRlcmFjdGlvbi5MYWJlbHNFbnRyeRIpCghtZXRhZGF0YRgNIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YDiABKAMSMQoKcHJvdmVuYW5jZRgPIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlByb3ZlbmFuY2UaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKWAQoPT3JpZ2luYWxNZXNzYWdlEg4KBnNlbmRlchgBIAEoCRIPCgdjb250ZW50GAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgpwcm92ZW5hbmNlGAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuUHJvdmVuYW5jZSL8AgoXU3RvcmVJbnRlcmFjdGlvblJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg4KBnNlbmRlchgCIAEoCRIPCgdjb250ZW50GAMgASgJEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAUgASgJEgoKAmlkGAYgASgJEkYKBmxhYmVscxgHIAMoCzI2Lm1lbW9yeV9zZXJ2aWNlLnYxLlN0b3JlSW50ZXJhY3Rpb25SZXF1ZXN0LkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBImCgN0dGwYCSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKcmVxdWVzdF9pZBgKIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpMBChhTdG9yZUludGVyYWN0aW9uUmVzcG9uc2USMwoLaW50ZXJhY3Rpb24YASABKAsyHi5tZW1vcnlfc2VydmljZS52MS5JbnRlcmFjdGlvbhIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIswDChRTdG9yZVJlc3BvbnNlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDwoHY29udGVudBgCIAEoCRIWCg5pbl9yZXNwb25zZV90bxgDIAEoCRI8ChBvcmlnaW5hbF9tZXNzYWdlGAQgASgLMiIubWVtb3J5X3NlcnZpY2UudjEuT3JpZ2luYWxNZXNzYWdlEg4KBnNlbmRlchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2Vzc2lvbl9pZBgHIAEoCRIKCgJpZBgIIAEoCRJDCgZsYWJlbHMYCSADKAsyMy5tZW1vcnlfc2VydmljZS52MS5TdG9yZVJlc3BvbnNlUmVxdWVzdC5MYWJlbHNFbnRyeRIpCghtZXRhZGF0YRgKIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSJgoDdHRsGAsgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnJlcXVlc3RfaWQYDCABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKQAQoVU3RvcmVSZXNwb25zZVJlc3BvbnNlEjMKC2ludGVyYWN0aW9uGAEgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuSW50ZXJhY3Rpb24SEAoIcmV2aXNpb24YAiABKAMSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiKTAwoWU3RvcmVSZWZsZWN0aW9uUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDwoHY29udGVudBgCIAEoCRIXCg9pbnRlcmFjdGlvbl9pZHMYAyADKAkSDgoGc2VuZGVyGAQgASgJEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAYgASgJEgoKAmlkGAcgASgJEkUKBmxhYmVscxgIIAMoCzI1Lm1lbW9yeV9zZXJ2aWNlLnYxLlN0b3JlUmVmbGVjdGlvblJlcXVlc3QuTGFiZWxzRW50cnkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiYKA3R0bBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikgEKF1N0b3JlUmVmbGVjdGlvblJlc3BvbnNlEjMKC2ludGVyYWN0aW9uGAEgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuSW50ZXJhY3Rpb24SEAoIcmV2aXNpb24YAiABKAMSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiKlBQoeUmV0cmlldmVSZWxldmFudENvbnRleHRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWVyeRgCIAEoCRIeChFpbnRlcmFjdGlvbl9saW1pdBgDIAEoBUgAiAEBEh0KEHJlZmxlY3Rpb25fbGltaXQYBCABKAVIAYgBARISCgpzZXNzaW9uX2lkGAUgASgJEg4KBnNlbmRlchgGIAEoCRITCgtleGNsdWRlX2lkcxgHIAMoCRJNCgZsYWJlbHMYCCADKAsyPS5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlbGV2YW50Q29udGV4dFJlcXVlc3QuTGFiZWxzRW50cnkSLgoKc3RhcnRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKCW1pbl9zY29yZRgLIAEoAUgCiAEBEi0KBG1vZGUYDCABKA4yHy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZU1vZGUSFwoKbWF4X3Rva2VucxgNIAEoBUgDiAEBEg8KB2V4cGxhaW4YDiABKAgSFgoJbWluX3RydXN0GA8gASgBSASIAQESLgoHc291cmNlcxgQIAMoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLlNvdXJjZUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIUChJfaW50ZXJhY3Rpb25fbGltaXRCEwoRX3JlZmxlY3Rpb25fbGltaXRCDAoKX21pbl9zY29yZUINCgtfbWF4X3Rva2Vuc0IMCgpfbWluX3RydXN0Iq0BCh9SZXRyaWV2ZVJlbGV2YW50Q29udGV4dFJlc3BvbnNlEjEKB3Jlc3VsdHMYASADKAsyIC5tZW1vcnlfc2VydmljZS52MS5Db250ZXh0UmVzdWx0EhMKC3Rva2VuX2NvdW50GAIgASgFEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YBCABKAMilgEKDUNvbnRleHRSZXN1bHQSMwoLaW50ZXJhY3Rpb24YASABKAsyHi5tZW1vcnlfc2VydmljZS52MS5JbnRlcmFjdGlvbhIMCgR0ZXh0GAIgASgJEg0KBXNjb3JlGAMgASgBEjMKC2V4cGxhbmF0aW9uGAQgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuRXhwbGFuYXRpb24i0AMKH1JldHJpZXZlTGFzdEludGVyYWN0aW9uc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEgoKc2Vzc2lvbl9pZBgDIAEoCRIOCgZzZW5kZXIYBCABKAkSTgoGbGFiZWxzGAUgAygLMj4ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVMYXN0SW50ZXJhY3Rpb25zUmVxdWVzdC5MYWJlbHNFbnRyeRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcGFnZV9zaXplGAggASgFEhIKCnBhZ2VfdG9rZW4YCSABKAkSFgoJbWluX3RydXN0GAogASgBSAGIAQESLgoHc291cmNlcxgLIAMoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLlNvdXJjZUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCDAoKX21pbl90cnVzdCKHAQogUmV0cmlldmVMYXN0SW50ZXJhY3Rpb25zUmVzcG9uc2USOAoMaW50ZXJhY3Rpb25zGAEgAygLMiIubWVtb3J5X3NlcnZpY2UudjEuSW50ZXJhY3Rpb25QYWlyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyKNAQoPSW50ZXJhY3Rpb25QYWlyEi8KB21lc3NhZ2UYASABKAsyHi5tZW1vcnlfc2VydmljZS52MS5JbnRlcmFjdGlvbhIxCglyZXNwb25zZXMYAiADKAsyHi5tZW1vcnlfc2VydmljZS52MS5JbnRlcmFjdGlvbhIWCg5yZXNwb25zZV9jb3VudBgDIAEoBSqRAQoPSW50ZXJhY3Rpb25LaW5kEiAKHElOVEVSQUNUSU9OX0tJTkRfVU5TUEVDSUZJRUQQABIcChhJTlRFUkFDVElPTl9LSU5EX01FU1NBR0UQARIdChlJTlRFUkFDVElPTl9LSU5EX1JFU1BPTlNFEAISHwobSU5URVJBQ1RJT05fS0lORF9SRUZMRUNUSU9OEAMy2AQKEkludGVyYWN0aW9uU2VydmljZRJrChBTdG9yZUludGVyYWN0aW9uEioubWVtb3J5X3NlcnZpY2UudjEuU3RvcmVJbnRlcmFjdGlvblJlcXVlc3QaKy5tZW1vcnlfc2VydmljZS52MS5TdG9yZUludGVyYWN0aW9uUmVzcG9uc2USYgoNU3RvcmVSZXNwb25zZRInLm1lbW9yeV9zZXJ2aWNlLnYxLlN0b3JlUmVzcG9uc2VSZXF1ZXN0GigubWVtb3J5X3NlcnZpY2UudjEuU3RvcmVSZXNwb25zZVJlc3BvbnNlEmgKD1N0b3JlUmVmbGVjdGlvbhIpLm1lbW9yeV9zZXJ2aWNlLnYxLlN0b3JlUmVmbGVjdGlvblJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5TdG9yZVJlZmxlY3Rpb25SZXNwb25zZRKAAQoXUmV0cmlldmVSZWxldmFudENvbnRleHQSMS5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlbGV2YW50Q29udGV4dFJlcXVlc3QaMi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlbGV2YW50Q29udGV4dFJlc3BvbnNlEoMBChhSZXRyaWV2ZUxhc3RJbnRlcmFjdGlvbnMSMi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZUxhc3RJbnRlcmFjdGlvbnNSZXF1ZXN0GjMubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVMYXN0SW50ZXJhY3Rpb25zUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
 
 /**
- * Interaction is a message, a response or a reflection, as stored.
+ * Interaction is a stored message, response or reflection.
  *
  * @generated from message memory_service.v1.Interaction
  */
 export type Interaction = Message<"memory_service.v1.Interaction"> & {
   /**
-   * id names the item inside its namespace.
+   * Identifies the item within its namespace.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * kind tells which of the three it is.
+   * Message, response or reflection.
    *
    * @generated from field: memory_service.v1.InteractionKind kind = 2;
    */
   kind: InteractionKind;
 
   /**
-   * content is the text.
+   * The text.
    *
    * @generated from field: string content = 3;
    */
   content: string;
 
   /**
-   * sender of a message; the agent's name for a response or a reflection. Never empty.
+   * The sender of a message, or the agent's name for a response or a reflection. Never empty.
    *
    * @generated from field: string sender = 4;
    */
   sender: string;
 
   /**
-   * session_id is the conversation that it belongs to. Empty: none.
+   * The conversation that it belongs to. Empty: none.
    *
    * @generated from field: string session_id = 5;
    */
   sessionId: string;
 
   /**
-   * in_response_to is the id of the message that a response answers. Empty: it is not a response,
-   * or is linked to no message.
+   * The id of the message that a response answers. Empty: not a response, or linked to no message.
    *
    * @generated from field: string in_response_to = 6;
    */
   inResponseTo: string;
 
   /**
-   * original_message that a response answers, as it is stored now. Unset: it is not a response, is
-   * linked to no message, or the message was deleted. Left out inside an InteractionPair.
+   * The message that a response answers, as stored now. Unset: not a response, linked to no message, or
+   * the message was deleted. Omitted within an InteractionPair.
    *
    * @generated from field: memory_service.v1.OriginalMessage original_message = 7;
    */
   originalMessage?: OriginalMessage | undefined;
 
   /**
-   * interaction_ids of what a reflection is about. Empty: not given, or not a reflection.
+   * The ids of the interactions that a reflection is about. Empty: not given, or not a reflection.
    *
    * @generated from field: repeated string interaction_ids = 8;
    */
   interactionIds: string[];
 
   /**
-   * create_time is when it was said. UTC.
+   * When it was said. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * update_time is when it was last written. UTC.
+   * When it was last written. UTC.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * expire_time is when it ceases to exist. Unset: never. UTC.
+   * When it expires and is removed. Unset: never. UTC.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 11;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * labels for exact matching, as in MemoryItem.
+   * Labels for exact matching, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 12;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata that was stored with it, as in MemoryItem. Unset: none.
+   * Metadata stored with it, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 13;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * revision of the namespace at which it was last written.
+   * The revision of the namespace at which it was last written.
    *
    * @generated from field: int64 revision = 14;
    */
   revision: bigint;
 
   /**
-   * provenance tells who wrote it, what it was made of, and how far it is trusted. Set by the server.
-   * Unset as in MemoryItem: its trust is 1.
+   * Who wrote it, what it was made from, and how far it is trusted. Set by the server. Unset, as in
+   * MemoryItem: the trust is 1.
    *
    * @generated from field: memory_service.v1.Provenance provenance = 15;
    */
@@ -139,35 +138,35 @@ export const InteractionSchema: GenMessage<Interaction> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_interaction, 0);
 
 /**
- * OriginalMessage tells which message a response answers, by what it said.
+ * OriginalMessage identifies the message that a response answers by its content.
  *
  * @generated from message memory_service.v1.OriginalMessage
  */
 export type OriginalMessage = Message<"memory_service.v1.OriginalMessage"> & {
   /**
-   * sender of the message. In requests, empty: any.
+   * The sender of the message. In requests, empty: any.
    *
    * @generated from field: string sender = 1;
    */
   sender: string;
 
   /**
-   * content of the message, to the letter. Required in requests. At most 64 KiB.
+   * The exact content of the message. Required in requests. At most 64 KiB.
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * create_time of the message. In requests, unset: any. UTC, kept to the microsecond.
+   * The create_time of the message. In requests, unset: any. UTC, stored to the microsecond.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * provenance tells who wrote the message, and how far it is trusted. Set by the server, and not looked
-   * at in requests. Unset as in MemoryItem: its trust is 1.
+   * Who wrote the message, and how far it is trusted. Set by the server, ignored in requests. Unset, as in
+   * MemoryItem: the trust is 1.
    *
    * @generated from field: memory_service.v1.Provenance provenance = 4;
    */
@@ -182,50 +181,50 @@ export const OriginalMessageSchema: GenMessage<OriginalMessage> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_interaction, 1);
 
 /**
- * StoreInteractionRequest asks for a message to be written.
+ * StoreInteractionRequest is a message to write.
  *
  * @generated from message memory_service.v1.StoreInteractionRequest
  */
 export type StoreInteractionRequest = Message<"memory_service.v1.StoreInteractionRequest"> & {
   /**
-   * namespace to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @ and no
-   * "..", "//", leading or trailing "/".
+   * The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+   * "..", "//" or a leading or trailing "/".
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * sender of the message, such as a user's id. Required. At most 256 bytes.
+   * The sender of the message, for example a user's id. Required. At most 256 bytes.
    *
    * @generated from field: string sender = 2;
    */
   sender: string;
 
   /**
-   * content is the text of the message. Required. At most 64 KiB.
+   * The text of the message. Required. At most 64 KiB.
    *
    * @generated from field: string content = 3;
    */
   content: string;
 
   /**
-   * create_time is when it was said. Unset: now. UTC, kept to the microsecond. It filters, but never
-   * orders: "newest" is the last written.
+   * When it was said. Unset: now. UTC, stored to the microsecond. Used to filter, never to order: the
+   * newest message is the one written last.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * session_id is the conversation that it belongs to. Empty: none. At most 256 bytes.
+   * The conversation that it belongs to. Empty: none. At most 256 bytes.
    *
    * @generated from field: string session_id = 5;
    */
   sessionId: string;
 
   /**
-   * id of the new item. Empty: the server makes one. 1 to 128 bytes of UTF-8 without control
+   * The id of the new item. Empty: the server generates one. 1 to 128 bytes of UTF-8 without control
    * characters.
    *
    * @generated from field: string id = 6;
@@ -233,28 +232,28 @@ export type StoreInteractionRequest = Message<"memory_service.v1.StoreInteractio
   id: string;
 
   /**
-   * labels for exact matching, as in MemoryItem.
+   * Labels for exact matching, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 7;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with it, as in MemoryItem. Unset: none.
+   * Metadata to store with it, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 8;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * ttl is how long it lives from now. Unset: until it is deleted. Must be positive.
+   * How long it lives from now. Unset: until it is deleted. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 9;
    */
   ttl?: Duration | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 10;
    */
@@ -269,27 +268,27 @@ export const StoreInteractionRequestSchema: GenMessage<StoreInteractionRequest> 
   messageDesc(file_memory_service_v1_interaction, 2);
 
 /**
- * StoreInteractionResponse tells what was written.
+ * StoreInteractionResponse is the result of StoreInteraction.
  *
  * @generated from message memory_service.v1.StoreInteractionResponse
  */
 export type StoreInteractionResponse = Message<"memory_service.v1.StoreInteractionResponse"> & {
   /**
-   * interaction as written.
+   * The message as written.
    *
    * @generated from field: memory_service.v1.Interaction interaction = 1;
    */
   interaction?: Interaction | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the text. Empty: nothing.
+   * Anything the server could not do, such as embed the text. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -304,65 +303,64 @@ export const StoreInteractionResponseSchema: GenMessage<StoreInteractionResponse
   messageDesc(file_memory_service_v1_interaction, 3);
 
 /**
- * StoreResponseRequest asks for a response to be written.
+ * StoreResponseRequest is a response to write.
  *
  * @generated from message memory_service.v1.StoreResponseRequest
  */
 export type StoreResponseRequest = Message<"memory_service.v1.StoreResponseRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * content is the text of the response. Required. At most 64 KiB.
+   * The text of the response. Required. At most 64 KiB.
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * in_response_to is the id of the message that it answers. Empty: see original_message.
+   * The id of the message that it answers. Empty: see original_message.
    *
    * @generated from field: string in_response_to = 3;
    */
   inResponseTo: string;
 
   /**
-   * original_message that it answers, for a writer who does not have the id: the newest message
-   * that says this is linked. Not together with in_response_to. Unset: without an id either, the
-   * response is linked to no message.
+   * The message that it answers, for callers without its id: the response is linked to the newest message
+   * that matches. Not together with in_response_to. Unset, and no in_response_to: the response is linked
+   * to no message.
    *
    * @generated from field: memory_service.v1.OriginalMessage original_message = 4;
    */
   originalMessage?: OriginalMessage | undefined;
 
   /**
-   * sender is the agent that answers. Empty: "system". At most 256 bytes.
+   * The agent that answers. Empty: "system". At most 256 bytes.
    *
    * @generated from field: string sender = 5;
    */
   sender: string;
 
   /**
-   * create_time is when it was said. Unset: now. UTC, kept to the microsecond.
+   * When it was said. Unset: now. UTC, stored to the microsecond.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * session_id is the conversation that it belongs to. Empty: that of the message, if it is linked
-   * to one. At most 256 bytes.
+   * The conversation that it belongs to. Empty: that of the linked message, if any. At most 256 bytes.
    *
    * @generated from field: string session_id = 7;
    */
   sessionId: string;
 
   /**
-   * id of the new item. Empty: the server makes one. 1 to 128 bytes of UTF-8 without control
+   * The id of the new item. Empty: the server generates one. 1 to 128 bytes of UTF-8 without control
    * characters.
    *
    * @generated from field: string id = 8;
@@ -370,28 +368,28 @@ export type StoreResponseRequest = Message<"memory_service.v1.StoreResponseReque
   id: string;
 
   /**
-   * labels for exact matching, as in MemoryItem.
+   * Labels for exact matching, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 9;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with it, as in MemoryItem. Unset: none.
+   * Metadata to store with it, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 10;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * ttl is how long it lives from now. Unset: until it is deleted. Must be positive.
+   * How long it lives from now. Unset: until it is deleted. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 11;
    */
   ttl?: Duration | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 12;
    */
@@ -406,27 +404,27 @@ export const StoreResponseRequestSchema: GenMessage<StoreResponseRequest> = /*@_
   messageDesc(file_memory_service_v1_interaction, 4);
 
 /**
- * StoreResponseResponse tells what was written.
+ * StoreResponseResponse is the result of StoreResponse.
  *
  * @generated from message memory_service.v1.StoreResponseResponse
  */
 export type StoreResponseResponse = Message<"memory_service.v1.StoreResponseResponse"> & {
   /**
-   * interaction as written, with the id that it is linked to.
+   * The response as written, with the id of the linked message.
    *
    * @generated from field: memory_service.v1.Interaction interaction = 1;
    */
   interaction?: Interaction | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the text. Empty: nothing.
+   * Anything the server could not do, such as embed the text. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -441,56 +439,56 @@ export const StoreResponseResponseSchema: GenMessage<StoreResponseResponse> = /*
   messageDesc(file_memory_service_v1_interaction, 5);
 
 /**
- * StoreReflectionRequest asks for a reflection to be written.
+ * StoreReflectionRequest is a reflection to write.
  *
  * @generated from message memory_service.v1.StoreReflectionRequest
  */
 export type StoreReflectionRequest = Message<"memory_service.v1.StoreReflectionRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * content is the text of the reflection. Required. At most 64 KiB.
+   * The text of the reflection. Required. At most 64 KiB.
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * interaction_ids of what it is about. Empty: nothing in particular. At most 100. They need not
-   * exist.
+   * The ids of the interactions that it is about. They need not exist. Empty: none in particular. At most
+   * 100.
    *
    * @generated from field: repeated string interaction_ids = 3;
    */
   interactionIds: string[];
 
   /**
-   * sender is the agent that reflects. Empty: "system". At most 256 bytes.
+   * The agent that reflects. Empty: "system". At most 256 bytes.
    *
    * @generated from field: string sender = 4;
    */
   sender: string;
 
   /**
-   * create_time is when it was thought. Unset: now. UTC, kept to the microsecond.
+   * When the reflection was made. Unset: now. UTC, stored to the microsecond.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * session_id is the conversation that it belongs to. Empty: none. At most 256 bytes.
+   * The conversation that it belongs to. Empty: none. At most 256 bytes.
    *
    * @generated from field: string session_id = 6;
    */
   sessionId: string;
 
   /**
-   * id of the new item. Empty: the server makes one. 1 to 128 bytes of UTF-8 without control
+   * The id of the new item. Empty: the server generates one. 1 to 128 bytes of UTF-8 without control
    * characters.
    *
    * @generated from field: string id = 7;
@@ -498,28 +496,28 @@ export type StoreReflectionRequest = Message<"memory_service.v1.StoreReflectionR
   id: string;
 
   /**
-   * labels for exact matching, as in MemoryItem.
+   * Labels for exact matching, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 8;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with it, as in MemoryItem. Unset: none.
+   * Metadata to store with it, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * ttl is how long it lives from now. Unset: until it is deleted. Must be positive.
+   * How long it lives from now. Unset: until it is deleted. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 10;
    */
   ttl?: Duration | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 11;
    */
@@ -534,27 +532,27 @@ export const StoreReflectionRequestSchema: GenMessage<StoreReflectionRequest> = 
   messageDesc(file_memory_service_v1_interaction, 6);
 
 /**
- * StoreReflectionResponse tells what was written.
+ * StoreReflectionResponse is the result of StoreReflection.
  *
  * @generated from message memory_service.v1.StoreReflectionResponse
  */
 export type StoreReflectionResponse = Message<"memory_service.v1.StoreReflectionResponse"> & {
   /**
-   * interaction as written.
+   * The reflection as written.
    *
    * @generated from field: memory_service.v1.Interaction interaction = 1;
    */
   interaction?: Interaction | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the text. Empty: nothing.
+   * Anything the server could not do, such as embed the text. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -569,121 +567,119 @@ export const StoreReflectionResponseSchema: GenMessage<StoreReflectionResponse> 
   messageDesc(file_memory_service_v1_interaction, 7);
 
 /**
- * RetrieveRelevantContextRequest asks for what fits a text.
+ * RetrieveRelevantContextRequest is a text to find context for, with filters.
  *
  * @generated from message memory_service.v1.RetrieveRelevantContextRequest
  */
 export type RetrieveRelevantContextRequest = Message<"memory_service.v1.RetrieveRelevantContextRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no interactions.
+   * The namespace to read. Required. One that was never written to has no interactions.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * query to find context for, usually the new message. Required. At most 64 KiB.
+   * The text to find context for, usually the new message. Required. At most 64 KiB.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * interaction_limit is the most messages and responses wanted. Unset: 5. At most 100. 0: none.
+   * The maximum number of messages and responses. Unset: 5. At most 100. 0: none.
    *
    * @generated from field: optional int32 interaction_limit = 3;
    */
   interactionLimit?: number | undefined;
 
   /**
-   * reflection_limit is the most reflections wanted. Unset: 2. At most 100. 0: none.
+   * The maximum number of reflections. Unset: 2. At most 100. 0: none.
    *
    * @generated from field: optional int32 reflection_limit = 4;
    */
   reflectionLimit?: number | undefined;
 
   /**
-   * session_id that messages and responses have; reflections have it or none. Empty: any.
+   * Only messages and responses of this session, and reflections of this session or of none. Empty: any.
    *
    * @generated from field: string session_id = 5;
    */
   sessionId: string;
 
   /**
-   * sender that messages have, with the responses to them. Reflections are found all the same.
-   * Empty: any.
+   * Only messages from this sender, and the responses to them. Does not apply to reflections. Empty: any.
    *
    * @generated from field: string sender = 6;
    */
   sender: string;
 
   /**
-   * exclude_ids are left out, such as the new message's own when it is stored already. Empty: none.
-   * At most 100.
+   * Ids to omit, for example that of the new message if it is already stored. Empty: none. At most 100.
    *
    * @generated from field: repeated string exclude_ids = 7;
    */
   excludeIds: string[];
 
   /**
-   * labels that messages, responses and reflections have, all of them. Empty: any.
+   * Only messages, responses and reflections that have all of these labels. Empty: any.
    *
    * @generated from field: map<string, string> labels = 8;
    */
   labels: { [key: string]: string };
 
   /**
-   * start_time: what has a create_time at or after it. Unset: no bound.
+   * Only those with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 9;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: what has a create_time before it. Unset: no bound.
+   * Only those with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 10;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * min_score that a result has. Unset: any. For scores see RetrieveResult.
+   * The minimum score of a result, see RetrieveResult. Unset: any.
    *
    * @generated from field: optional double min_score = 11;
    */
   minScore?: number | undefined;
 
   /**
-   * mode of the search. Unspecified: words and vectors together.
+   * The search mode. Unspecified: words and vectors.
    *
    * @generated from field: memory_service.v1.RetrieveMode mode = 12;
    */
   mode: RetrieveMode;
 
   /**
-   * max_tokens that the texts of the answer may take together, estimated. The least fitting are left
-   * out. Unset: no bound but that of a response, about 3 MiB. Must be positive.
+   * The maximum number of tokens of the results' texts, estimated. The lowest-ranked are omitted. Unset:
+   * no limit except the size of a response, about 3 MiB. Must be positive.
    *
    * @generated from field: optional int32 max_tokens = 13;
    */
   maxTokens?: number | undefined;
 
   /**
-   * explain adds to each result how its score came about. False: no explanation.
+   * Return how each score was calculated. False: no explanation.
    *
    * @generated from field: bool explain = 14;
    */
   explain: boolean;
 
   /**
-   * min_trust that the messages, responses and reflections have, 0 to 1. Unset: any.
+   * The minimum trust of messages, responses and reflections, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 15;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the messages, responses and reflections have one of, as in RetrieveOptions. Empty: any.
+   * Only messages, responses and reflections from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 16;
    */
@@ -698,34 +694,34 @@ export const RetrieveRelevantContextRequestSchema: GenMessage<RetrieveRelevantCo
   messageDesc(file_memory_service_v1_interaction, 8);
 
 /**
- * RetrieveRelevantContextResponse is what fits the text.
+ * RetrieveRelevantContextResponse is the context for a text.
  *
  * @generated from message memory_service.v1.RetrieveRelevantContextResponse
  */
 export type RetrieveRelevantContextResponse = Message<"memory_service.v1.RetrieveRelevantContextResponse"> & {
   /**
-   * results: first messages and responses, the best first, then reflections, the best first.
+   * First messages and responses, best first, then reflections, best first.
    *
    * @generated from field: repeated memory_service.v1.ContextResult results = 1;
    */
   results: ContextResult[];
 
   /**
-   * token_count of the results' texts, estimated.
+   * The estimated number of tokens of the results' texts.
    *
    * @generated from field: int32 token_count = 2;
    */
   tokenCount: number;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 4;
    */
@@ -746,29 +742,29 @@ export const RetrieveRelevantContextResponseSchema: GenMessage<RetrieveRelevantC
  */
 export type ContextResult = Message<"memory_service.v1.ContextResult"> & {
   /**
-   * interaction that was found. Its `kind` marks reflections.
+   * The interaction. Its `kind` identifies reflections.
    *
    * @generated from field: memory_service.v1.Interaction interaction = 1;
    */
   interaction?: Interaction | undefined;
 
   /**
-   * text for a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: ".
+   * The text for a prompt: the content, for reflections prefixed with "SYSTEM REFLECTION: ".
    *
    * @generated from field: string text = 2;
    */
   text: string;
 
   /**
-   * score of the interaction, higher is better, as in RetrieveResult. Scores of reflections come
-   * from a search of their own: do not compare them with the others.
+   * The score of the interaction; higher is better, as in RetrieveResult. Reflections are found by a
+   * separate search: compare their scores only with each other.
    *
    * @generated from field: double score = 3;
    */
   score: number;
 
   /**
-   * explanation of the score. Unset unless asked for.
+   * How the score was calculated. Unset unless `explain` is set.
    *
    * @generated from field: memory_service.v1.Explanation explanation = 4;
    */
@@ -783,84 +779,86 @@ export const ContextResultSchema: GenMessage<ContextResult> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_interaction, 10);
 
 /**
- * RetrieveLastInteractionsRequest asks for the newest messages with their responses.
+ * RetrieveLastInteractionsRequest selects the newest messages to read.
  *
  * @generated from message memory_service.v1.RetrieveLastInteractionsRequest
  */
 export type RetrieveLastInteractionsRequest = Message<"memory_service.v1.RetrieveLastInteractionsRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no interactions.
+   * The namespace to read. Required. One that was never written to has no interactions.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * limit is the most messages wanted, over all pages. Unset: 5. -1: no limit. 0: none.
+   * The maximum number of messages over all pages. Unset: 5. -1: no limit. 0: none.
    *
    * @generated from field: optional int32 limit = 2;
    */
   limit?: number | undefined;
 
   /**
-   * session_id that the messages have. Empty: any.
+   * Only messages of this session. Empty: any.
    *
    * @generated from field: string session_id = 3;
    */
   sessionId: string;
 
   /**
-   * sender that the messages have. Empty: any.
+   * Only messages from this sender. Empty: any.
    *
    * @generated from field: string sender = 4;
    */
   sender: string;
 
   /**
-   * labels that the messages have, all of them. Empty: any.
+   * Only messages that have all of these labels. Empty: any.
    *
    * @generated from field: map<string, string> labels = 5;
    */
   labels: { [key: string]: string };
 
   /**
-   * start_time: messages whose create_time is at or after it. Unset: no bound.
+   * Only messages with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: messages whose create_time is before it. Unset: no bound.
+   * Only messages with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 7;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * page_size is the most messages of one response. 0: as many as fit into about 3 MiB, at most
-   * 1000. At most 1000; more is taken as 1000.
+   * The maximum number of messages per response. 0: as many as fit into about 3 MiB, at most 1000.
+   * Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 8;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 9;
    */
   pageToken: string;
 
   /**
-   * min_trust that the messages have, and the responses that are shown and counted, 0 to 1. Unset: any.
+   * The minimum trust of the messages, and of the responses that are returned and counted, 0 to 1. Unset:
+   * any.
    *
    * @generated from field: optional double min_trust = 10;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the messages have one of, and the responses that are shown and counted, as in
+   * Only messages from one of these sources, and only such responses are returned and counted; as in
    * RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 11;
@@ -882,21 +880,21 @@ export const RetrieveLastInteractionsRequestSchema: GenMessage<RetrieveLastInter
  */
 export type RetrieveLastInteractionsResponse = Message<"memory_service.v1.RetrieveLastInteractionsResponse"> & {
   /**
-   * interactions, the newest message first.
+   * The messages with their responses, newest message first.
    *
    * @generated from field: repeated memory_service.v1.InteractionPair interactions = 1;
    */
   interactions: InteractionPair[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * revision of the namespace that the page reflects.
+   * The revision of the namespace that the page reflects.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -911,27 +909,27 @@ export const RetrieveLastInteractionsResponseSchema: GenMessage<RetrieveLastInte
   messageDesc(file_memory_service_v1_interaction, 12);
 
 /**
- * InteractionPair is a message with the responses to it.
+ * InteractionPair is a message with its responses.
  *
  * @generated from message memory_service.v1.InteractionPair
  */
 export type InteractionPair = Message<"memory_service.v1.InteractionPair"> & {
   /**
-   * message that was sent.
+   * The message.
    *
    * @generated from field: memory_service.v1.Interaction message = 1;
    */
   message?: Interaction | undefined;
 
   /**
-   * responses to it in the order in which they were written, at most the first 20. Empty: none yet.
+   * The first 20 responses in the order in which they were written. Empty: none yet.
    *
    * @generated from field: repeated memory_service.v1.Interaction responses = 2;
    */
   responses: Interaction[];
 
   /**
-   * response_count is how many responses it has. 0: none yet.
+   * The total number of responses. 0: none yet.
    *
    * @generated from field: int32 response_count = 3;
    */
@@ -946,7 +944,7 @@ export const InteractionPairSchema: GenMessage<InteractionPair> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_interaction, 13);
 
 /**
- * InteractionKind tells what an interaction is.
+ * InteractionKind is the kind of an interaction.
  *
  * @generated from enum memory_service.v1.InteractionKind
  */
@@ -987,11 +985,11 @@ export const InteractionKindSchema: GenEnum<InteractionKind> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_interaction, 0);
 
 /**
- * InteractionService keeps what was said to an agent, what it answered and what it thinks of that,
- * and finds what matters for the next message.
+ * InteractionService stores messages to an agent, its responses and its reflections, and finds the
+ * context for the next message.
  *
- * Messages, responses and reflections are items of the namespace: MemoryService gets and deletes
- * them by their ids.
+ * Messages, responses and reflections are items of the namespace: MemoryService reads and deletes them
+ * by id.
  *
  * Example: grpcurl -plaintext -d '{"namespace":"demo","sender":"ada","content":"How does AI work?"}' localhost:50051 memory_service.v1.InteractionService/StoreInteraction
  *
@@ -999,8 +997,8 @@ export const InteractionKindSchema: GenEnum<InteractionKind> = /*@__PURE__*/
  */
 export const InteractionService: GenService<{
   /**
-   * StoreInteraction writes a message that somebody sent to the agent. Errors: ITEM_ALREADY_EXISTS.
-   * May be retried when it carries a `request_id`.
+   * StoreInteraction writes a message to the agent. Errors: ITEM_ALREADY_EXISTS. Safe to retry with a
+   * `request_id`.
    *
    * @generated from rpc memory_service.v1.InteractionService.StoreInteraction
    */
@@ -1010,9 +1008,9 @@ export const InteractionService: GenService<{
     output: typeof StoreInteractionResponseSchema;
   },
   /**
-   * StoreResponse writes what the agent answered, linked to the message by its id. A message may
-   * have several responses. Errors: ITEM_NOT_FOUND when there is no such message,
-   * ITEM_ALREADY_EXISTS. May be retried when it carries a `request_id`.
+   * StoreResponse writes a response of the agent, linked to its message by id. A message may have
+   * several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
+   * to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.InteractionService.StoreResponse
    */
@@ -1022,8 +1020,8 @@ export const InteractionService: GenService<{
     output: typeof StoreResponseResponseSchema;
   },
   /**
-   * StoreReflection writes a thought of the agent about its own doing. Errors: ITEM_ALREADY_EXISTS.
-   * May be retried when it carries a `request_id`.
+   * StoreReflection writes a reflection of the agent on its own behaviour. Errors: ITEM_ALREADY_EXISTS.
+   * Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.InteractionService.StoreReflection
    */
@@ -1033,8 +1031,8 @@ export const InteractionService: GenService<{
     output: typeof StoreReflectionResponseSchema;
   },
   /**
-   * RetrieveRelevantContext returns the messages and responses that fit a text best, then the
-   * reflections that do, marked as such.
+   * RetrieveRelevantContext returns the messages and responses that best match a text, followed by the
+   * best reflections, which are marked.
    *
    * @generated from rpc memory_service.v1.InteractionService.RetrieveRelevantContext
    */
@@ -1044,8 +1042,8 @@ export const InteractionService: GenService<{
     output: typeof RetrieveRelevantContextResponseSchema;
   },
   /**
-   * RetrieveLastInteractions returns the newest messages, the newest first, each with its responses.
-   * Its cost does not grow with what else is stored.
+   * RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
+   * does not depend on how much else is stored.
    *
    * @generated from rpc memory_service.v1.InteractionService.RetrieveLastInteractions
    */

@@ -17,13 +17,13 @@ export const file_memory_service_v1_knowledge: GenFile = /*@__PURE__*/
   fileDesc("CiFtZW1vcnlfc2VydmljZS92MS9rbm93bGVkZ2UucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxItAECghEb2N1bWVudBIKCgJpZBgBIAEoCRIMCgR0ZXh0GAIgASgJEg0KBXRpdGxlGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIWCg5zb3VyY2VfaXRlbV9pZBgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJEjcKBmxhYmVscxgHIAMoCzInLm1lbW9yeV9zZXJ2aWNlLnYxLkRvY3VtZW50LkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgN0dGwYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHdmVyc2lvbhgNIAEoAxIWCg5mcmFnbWVudF9jb3VudBgOIAEoBRISCgpzaXplX2J5dGVzGA8gASgDEg8KB3ByZXZpZXcYECABKAkSEAoIcmV2aXNpb24YESABKAMSMQoKcHJvdmVuYW5jZRgSIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlByb3ZlbmFuY2UaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKWAgoIRnJhZ21lbnQSCgoCaWQYASABKAkSEwoLZG9jdW1lbnRfaWQYAiABKAkSGAoQZG9jdW1lbnRfdmVyc2lvbhgDIAEoAxINCgVpbmRleBgEIAEoBRIMCgR0ZXh0GAUgASgJEhQKDHN0YXJ0X29mZnNldBgGIAEoBRISCgplbmRfb2Zmc2V0GAcgASgFEhIKCnN0YXJ0X2J5dGUYCCABKAUSEAoIZW5kX2J5dGUYCSABKAUSLwoLY3JlYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCnByb3ZlbmFuY2UYCyABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Qcm92ZW5hbmNlInYKDFNwbGl0T3B0aW9ucxIbCg5tYXhfY2hhcmFjdGVycxgBIAEoBUgAiAEBEh8KEm92ZXJsYXBfY2hhcmFjdGVycxgCIAEoBUgBiAEBQhEKD19tYXhfY2hhcmFjdGVyc0IVChNfb3ZlcmxhcF9jaGFyYWN0ZXJzIqIDChRIYW5kbGVNZXNzYWdlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhIKCm1lc3NhZ2VfaWQYBCABKAkSEgoKYWdlbnRfbmFtZRgFIAEoCRIQCghjb21tYW5kcxgGIAMoCRIgChNtYXhfcmVjZW50X21lc3NhZ2VzGAcgASgFSACIAQESQwoGbGFiZWxzGAggAygLMjMubWVtb3J5X3NlcnZpY2UudjEuSGFuZGxlTWVzc2FnZVJlcXVlc3QuTGFiZWxzRW50cnkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei4KBXNwbGl0GAogASgLMh8ubWVtb3J5X3NlcnZpY2UudjEuU3BsaXRPcHRpb25zEhIKCnJlcXVlc3RfaWQYCyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIWChRfbWF4X3JlY2VudF9tZXNzYWdlcyLHAgoVSGFuZGxlTWVzc2FnZVJlc3BvbnNlEjgKB291dGNvbWUYASABKA4yJy5tZW1vcnlfc2VydmljZS52MS5IYW5kbGVNZXNzYWdlT3V0Y29tZRIQCghmZWVkYmFjaxgCIAEoCRIPCgdjb21tYW5kGAMgASgJEi4KB21lc3NhZ2UYBCABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEi0KCGRvY3VtZW50GAUgASgLMhsubWVtb3J5X3NlcnZpY2UudjEuRG9jdW1lbnQSLgoJZnJhZ21lbnRzGAYgAygLMhsubWVtb3J5X3NlcnZpY2UudjEuRnJhZ21lbnQSEAoIcmV2aXNpb24YByABKAMSMAoIZGVncmFkZWQYCCADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiLfAQoSQWRkRG9jdW1lbnRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRItCghkb2N1bWVudBgCIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkRvY3VtZW50Ei4KBXNwbGl0GAMgASgLMh8ubWVtb3J5X3NlcnZpY2UudjEuU3BsaXRPcHRpb25zEg8KB3JlcGxhY2UYBCABKAgSHQoQZXhwZWN0ZWRfdmVyc2lvbhgFIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBiABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iiAEKE0FkZERvY3VtZW50UmVzcG9uc2USLQoIZG9jdW1lbnQYASABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Eb2N1bWVudBIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uInUKEkdldERvY3VtZW50UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSGQoRaW5jbHVkZV9mcmFnbWVudHMYAyABKAgSEQoJcGFnZV9zaXplGAQgASgFEhIKCnBhZ2VfdG9rZW4YBSABKAkinwEKE0dldERvY3VtZW50UmVzcG9uc2USLQoIZG9jdW1lbnQYASABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Eb2N1bWVudBIuCglmcmFnbWVudHMYAiADKAsyGy5tZW1vcnlfc2VydmljZS52MS5GcmFnbWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSEAoIcmV2aXNpb24YBCABKAMiogMKFExpc3REb2N1bWVudHNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRISCgpzZXNzaW9uX2lkGAQgASgJEkMKBmxhYmVscxgFIAMoCzIzLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3REb2N1bWVudHNSZXF1ZXN0LkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxuZXdlc3RfZmlyc3QYCCABKAgSFgoJbWluX3RydXN0GAkgASgBSACIAQESLgoHc291cmNlcxgKIAMoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLlNvdXJjZUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfbWluX3RydXN0InIKFUxpc3REb2N1bWVudHNSZXNwb25zZRIuCglkb2N1bWVudHMYASADKAsyGy5tZW1vcnlfc2VydmljZS52MS5Eb2N1bWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAMifgoVRGVsZXRlRG9jdW1lbnRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIdChBleHBlY3RlZF92ZXJzaW9uGAMgASgDSACIAQESEgoKcmVxdWVzdF9pZBgEIAEoCUITChFfZXhwZWN0ZWRfdmVyc2lvbiJKChZEZWxldGVEb2N1bWVudFJlc3BvbnNlEh4KFnJlbW92ZWRfZnJhZ21lbnRfY291bnQYASABKAMSEAoIcmV2aXNpb24YAiABKAMi4QQKFlNlYXJjaEZyYWdtZW50c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg0KBXF1ZXJ5GAIgASgJEhIKBWxpbWl0GAMgASgFSACIAQESFAoMZG9jdW1lbnRfaWRzGAQgAygJEhIKCnNlc3Npb25faWQYBSABKAkSRQoGbGFiZWxzGAYgAygLMjUubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoRnJhZ21lbnRzUmVxdWVzdC5MYWJlbHNFbnRyeRIuCgpzdGFydF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoJbWluX3Njb3JlGAkgASgBSAGIAQESLQoEbW9kZRgKIAEoDjIfLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlTW9kZRIXCgptYXhfdG9rZW5zGAsgASgFSAKIAQESDwoHZXhwbGFpbhgMIAEoCBIRCglwYWdlX3NpemUYDSABKAUSEgoKcGFnZV90b2tlbhgOIAEoCRIWCgltaW5fdHJ1c3QYDyABKAFIA4gBARIuCgdzb3VyY2VzGBAgAygOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl9saW1pdEIMCgpfbWluX3Njb3JlQg0KC19tYXhfdG9rZW5zQgwKCl9taW5fdHJ1c3QiqgEKF1NlYXJjaEZyYWdtZW50c1Jlc3BvbnNlEjIKB3Jlc3VsdHMYASADKAsyIS5tZW1vcnlfc2VydmljZS52MS5GcmFnbWVudFJlc3VsdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbhIQCghyZXZpc2lvbhgEIAEoAyKyAQoORnJhZ21lbnRSZXN1bHQSLQoIZnJhZ21lbnQYASABKAsyGy5tZW1vcnlfc2VydmljZS52MS5GcmFnbWVudBItCghkb2N1bWVudBgCIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkRvY3VtZW50Eg0KBXNjb3JlGAMgASgBEjMKC2V4cGxhbmF0aW9uGAQgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuRXhwbGFuYXRpb24qhQIKFEhhbmRsZU1lc3NhZ2VPdXRjb21lEiYKIkhBTkRMRV9NRVNTQUdFX09VVENPTUVfVU5TUEVDSUZJRUQQABIoCiRIQU5ETEVfTUVTU0FHRV9PVVRDT01FX05PVF9BX0NPTU1BTkQQARIgChxIQU5ETEVfTUVTU0FHRV9PVVRDT01FX1NBVkVEEAISKAokSEFORExFX01FU1NBR0VfT1VUQ09NRV9BTFJFQURZX1NBVkVEEAMSJQohSEFORExFX01FU1NBR0VfT1VUQ09NRV9OT19NRVNTQUdFEAQSKAokSEFORExFX01FU1NBR0VfT1VUQ09NRV9JTlZBTElEX1NUQVRFEAUy5wQKEEtub3dsZWRnZVNlcnZpY2USYgoNSGFuZGxlTWVzc2FnZRInLm1lbW9yeV9zZXJ2aWNlLnYxLkhhbmRsZU1lc3NhZ2VSZXF1ZXN0GigubWVtb3J5X3NlcnZpY2UudjEuSGFuZGxlTWVzc2FnZVJlc3BvbnNlElwKC0FkZERvY3VtZW50EiUubWVtb3J5X3NlcnZpY2UudjEuQWRkRG9jdW1lbnRSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuQWRkRG9jdW1lbnRSZXNwb25zZRJcCgtHZXREb2N1bWVudBIlLm1lbW9yeV9zZXJ2aWNlLnYxLkdldERvY3VtZW50UmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLkdldERvY3VtZW50UmVzcG9uc2USYgoNTGlzdERvY3VtZW50cxInLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3REb2N1bWVudHNSZXF1ZXN0GigubWVtb3J5X3NlcnZpY2UudjEuTGlzdERvY3VtZW50c1Jlc3BvbnNlEmUKDkRlbGV0ZURvY3VtZW50EigubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlRG9jdW1lbnRSZXF1ZXN0GikubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlRG9jdW1lbnRSZXNwb25zZRJoCg9TZWFyY2hGcmFnbWVudHMSKS5tZW1vcnlfc2VydmljZS52MS5TZWFyY2hGcmFnbWVudHNSZXF1ZXN0GioubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoRnJhZ21lbnRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
 
 /**
- * Document is a text that is kept whole and searched by its fragments.
+ * Document is a text that is stored whole and searched by its fragments.
  *
  * @generated from message memory_service.v1.Document
  */
 export type Document = Message<"memory_service.v1.Document"> & {
   /**
-   * id names the document inside its namespace. Empty when added: the server makes one. 1 to 128
+   * Identifies the document within its namespace. Empty when added: the server generates one. 1 to 128
    * bytes of UTF-8 without control characters.
    *
    * @generated from field: string id = 1;
@@ -31,126 +31,125 @@ export type Document = Message<"memory_service.v1.Document"> & {
   id: string;
 
   /**
-   * text of the document. Required when added. At most 1 MiB. Empty in lists and search results.
+   * The text. Required when added. At most 1 MiB. Empty in lists and search results.
    *
    * @generated from field: string text = 2;
    */
   text: string;
 
   /**
-   * title of the document. Empty: none. At most 512 bytes.
+   * The title. Empty: none. At most 512 bytes.
    *
    * @generated from field: string title = 3;
    */
   title: string;
 
   /**
-   * source that the text comes from, such as a URL or a file's name. Never opened by the server.
-   * Empty: not given. At most 2 KiB.
+   * The origin of the text, for example a URL or a file name. The server never opens it. Empty: not
+   * given. At most 2 KiB.
    *
    * @generated from field: string source = 4;
    */
   source: string;
 
   /**
-   * source_item_id is the id of the message that was saved. Empty: the document was added as one.
-   * Set by the server.
+   * The id of the message that was saved by HandleMessage. Empty: the document was added directly. Set by
+   * the server.
    *
    * @generated from field: string source_item_id = 5;
    */
   sourceItemId: string;
 
   /**
-   * session_id is the conversation that the document belongs to. Empty: none. At most 256 bytes.
+   * The conversation that the document belongs to. Empty: none. At most 256 bytes.
    *
    * @generated from field: string session_id = 6;
    */
   sessionId: string;
 
   /**
-   * labels for exact matching, as in MemoryItem. Its fragments are found by them too.
+   * Labels for exact matching, as in MemoryItem. They also apply to the fragments.
    *
    * @generated from field: map<string, string> labels = 7;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with the document, as in MemoryItem. Unset: none.
+   * Metadata stored with the document, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 8;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * create_time is when the text came about. Unset when added: now. UTC, kept to the microsecond.
+   * When the text was created. Unset when added: now. UTC, stored to the microsecond.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * update_time is when this version was written. Set by the server. UTC.
+   * When this version was written. Set by the server. UTC.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * expire_time is when the document ceases to exist, with its fragments. Unset: never. Must lie in
-   * the future. UTC.
+   * When the document expires and is removed with its fragments. Unset: never. Must be in the future.
+   * UTC.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 11;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * ttl is another way to give expire_time: that long from now. Only in requests; not together
-   * with expire_time. Must be positive.
+   * Time to live, an alternative to expire_time: the document expires this long after the write. Only in
+   * requests, and not together with expire_time. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 12;
    */
   ttl?: Duration | undefined;
 
   /**
-   * version counts the writes of this document: 1 for the first. Set by the server.
+   * Counts the writes of this document, from 1. Set by the server.
    *
    * @generated from field: int64 version = 13;
    */
   version: bigint;
 
   /**
-   * fragment_count is how many fragments it has. Set by the server.
+   * Number of fragments. Set by the server.
    *
    * @generated from field: int32 fragment_count = 14;
    */
   fragmentCount: number;
 
   /**
-   * size_bytes is the size of the text in bytes of UTF-8. Set by the server.
+   * The size of the text in bytes of UTF-8. Set by the server.
    *
    * @generated from field: int64 size_bytes = 15;
    */
   sizeBytes: bigint;
 
   /**
-   * preview is the beginning of the text, at most 100 characters, and "..." when there is more. Set
-   * by the server, in lists and search results only.
+   * The first 100 characters of the text, followed by "..." if it is longer. Set by the server, only in
+   * lists and search results.
    *
    * @generated from field: string preview = 16;
    */
   preview: string;
 
   /**
-   * revision of the namespace at which this version was written. Set by the server.
+   * The revision of the namespace at which this version was written. Set by the server.
    *
    * @generated from field: int64 revision = 17;
    */
   revision: bigint;
 
   /**
-   * provenance tells who wrote this version of the document, the message that it was saved from, and
-   * how far it is trusted. Set by the server, and not looked at in requests. Unset as in MemoryItem: its
-   * trust is 1.
+   * Who wrote this version of the document, the message that it was saved from, and how far it is
+   * trusted. Set by the server, ignored in requests. Unset, as in MemoryItem: the trust is 1.
    *
    * @generated from field: memory_service.v1.Provenance provenance = 18;
    */
@@ -165,84 +164,83 @@ export const DocumentSchema: GenMessage<Document> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_knowledge, 0);
 
 /**
- * Fragment is a piece of a document's text. Neighbours may overlap.
+ * Fragment is a piece of a document's text. Adjacent fragments may overlap.
  *
  * @generated from message memory_service.v1.Fragment
  */
 export type Fragment = Message<"memory_service.v1.Fragment"> & {
   /**
-   * id names the fragment inside its namespace. A new version of the document has new fragments.
+   * Identifies the fragment within its namespace. A new version of the document has new fragments.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * document_id of the document that it is a piece of.
+   * The id of the document.
    *
    * @generated from field: string document_id = 2;
    */
   documentId: string;
 
   /**
-   * document_version of the document that it is a piece of.
+   * The version of the document.
    *
    * @generated from field: int64 document_version = 3;
    */
   documentVersion: bigint;
 
   /**
-   * index of the fragment in its document, from 0.
+   * The index of the fragment in its document, from 0.
    *
    * @generated from field: int32 index = 4;
    */
   index: number;
 
   /**
-   * text of the fragment: that of the document from start_offset to end_offset, to the letter.
+   * The text of the document from start_offset to end_offset, unchanged.
    *
    * @generated from field: string text = 5;
    */
   text: string;
 
   /**
-   * start_offset of the fragment in the document's text, in Unicode code points, from 0.
+   * Where the fragment starts in the document's text, in Unicode code points, from 0.
    *
    * @generated from field: int32 start_offset = 6;
    */
   startOffset: number;
 
   /**
-   * end_offset is where the fragment ends, in Unicode code points: the first that is not in it.
+   * Where the fragment ends, in Unicode code points, exclusive.
    *
    * @generated from field: int32 end_offset = 7;
    */
   endOffset: number;
 
   /**
-   * start_byte of the fragment in the document's text, in bytes of UTF-8, from 0.
+   * Where the fragment starts in the document's text, in bytes of UTF-8, from 0.
    *
    * @generated from field: int32 start_byte = 8;
    */
   startByte: number;
 
   /**
-   * end_byte is where the fragment ends, in bytes of UTF-8: the first that is not in it.
+   * Where the fragment ends, in bytes of UTF-8, exclusive.
    *
    * @generated from field: int32 end_byte = 9;
    */
   endByte: number;
 
   /**
-   * create_time is when the fragment was made. UTC.
+   * When the fragment was made. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * provenance tells who wrote the fragment, and how far it is trusted. Unset as in MemoryItem: its
-   * trust is 1.
+   * Who wrote the fragment, and how far it is trusted. Unset, as in MemoryItem: the trust is 1.
    *
    * @generated from field: memory_service.v1.Provenance provenance = 11;
    */
@@ -257,23 +255,22 @@ export const FragmentSchema: GenMessage<Fragment> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_knowledge, 1);
 
 /**
- * SplitOptions tell how a text is split into fragments.
+ * SplitOptions control how a text is split into fragments.
  *
  * @generated from message memory_service.v1.SplitOptions
  */
 export type SplitOptions = Message<"memory_service.v1.SplitOptions"> & {
   /**
-   * max_characters is the most Unicode code points of a fragment. Unset: the server's, 1000 unless
-   * it is configured otherwise. At least 100, at most 8000.
+   * The maximum length of a fragment in Unicode code points. Unset: the server's setting, by default 1000.
+   * At least 100, at most 8000.
    *
    * @generated from field: optional int32 max_characters = 1;
    */
   maxCharacters?: number | undefined;
 
   /**
-   * overlap_characters is the most Unicode code points that a fragment repeats of the one before.
-   * Unset: the server's, 100 unless it is configured otherwise. 0: none. At most half of
-   * max_characters.
+   * The maximum number of Unicode code points that a fragment repeats from the previous one. Unset: the
+   * server's setting, by default 100. 0: none. At most half of max_characters.
    *
    * @generated from field: optional int32 overlap_characters = 2;
    */
@@ -288,93 +285,90 @@ export const SplitOptionsSchema: GenMessage<SplitOptions> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_knowledge, 2);
 
 /**
- * HandleMessageRequest hands over a message that may be a command to save.
+ * HandleMessageRequest is a message that may be a command to save.
  *
  * @generated from message memory_service.v1.HandleMessageRequest
  */
 export type HandleMessageRequest = Message<"memory_service.v1.HandleMessageRequest"> & {
   /**
-   * namespace to read and to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @
-   * and no "..", "//", leading or trailing "/".
+   * The namespace to read and write. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+   * "..", "//" or a leading or trailing "/".
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * session_id is the conversation, or room, that the message was sent in. Required. At most 256
-   * bytes.
+   * The conversation or room that the message was sent in. Required. At most 256 bytes.
    *
    * @generated from field: string session_id = 2;
    */
   sessionId: string;
 
   /**
-   * text of the message. Empty: no command. At most 64 KiB.
+   * The text of the message. Empty: not a command. At most 64 KiB.
    *
    * @generated from field: string text = 3;
    */
   text: string;
 
   /**
-   * message_id is the id of the item that is this message, if it is stored: it is never chosen.
-   * Empty: it is not stored.
+   * The id of this message's item, if it is stored, so that it is not selected. Empty: not stored.
    *
    * @generated from field: string message_id = 4;
    */
   messageId: string;
 
   /**
-   * agent_name is the `name` that the agent's messages have. Empty: any message of ROLE_ASSISTANT.
-   * At most 256 bytes.
+   * The `name` of the agent's messages. Empty: all messages of ROLE_ASSISTANT are the agent's. At most 256
+   * bytes.
    *
    * @generated from field: string agent_name = 5;
    */
   agentName: string;
 
   /**
-   * commands that count, in place of the server's. One with a space may stand anywhere in the
-   * message, in any case. One without must be the whole message, in any case, or stand in it in
-   * capitals. Empty: the server's, "save_memory", "save this" and "remember this" unless it is
-   * configured otherwise. At most 32, each of 1 to 64 characters.
+   * The commands, instead of the server's. A command with a space may occur anywhere in the message, in
+   * any case. One without a space must be the whole message, in any case, or occur in it in capitals.
+   * Empty: the server's setting, by default "save_memory", "save this" and "remember this". At most 32,
+   * each of 1 to 64 characters.
    *
    * @generated from field: repeated string commands = 6;
    */
   commands: string[];
 
   /**
-   * max_recent_messages is how many of the last messages of the conversation are looked at, this one
-   * included if it is stored. Unset: the server's, 5 unless it is configured otherwise. At least 1,
-   * at most 100.
+   * How many of the conversation's last messages to consider, including this one if it is stored. Unset:
+   * the server's setting, by default 5. At least 1, at most 100.
    *
    * @generated from field: optional int32 max_recent_messages = 7;
    */
   maxRecentMessages?: number | undefined;
 
   /**
-   * labels for the document, as in MemoryItem.
+   * Labels for the document, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 8;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata for the document, as in MemoryItem. Unset: none.
+   * Metadata for the document, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * split tells how the text is split. Unset: the server's way.
+   * How to split the text. Unset: the server's settings.
    *
    * @generated from field: memory_service.v1.SplitOptions split = 10;
    */
   split?: SplitOptions | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest: it is answered like the first time, also when
-   * the agent has spoken since. Empty: no protection.
+   * Makes a retry safe, as in AddRequest: it returns the first response, even if the agent has sent
+   * messages since. Empty: a retry is handled as a new message.
    *
    * @generated from field: string request_id = 11;
    */
@@ -389,62 +383,62 @@ export const HandleMessageRequestSchema: GenMessage<HandleMessageRequest> = /*@_
   messageDesc(file_memory_service_v1_knowledge, 3);
 
 /**
- * HandleMessageResponse tells what became of the message.
+ * HandleMessageResponse is the result of HandleMessage.
  *
  * @generated from message memory_service.v1.HandleMessageResponse
  */
 export type HandleMessageResponse = Message<"memory_service.v1.HandleMessageResponse"> & {
   /**
-   * outcome for the message.
+   * The outcome for the message.
    *
    * @generated from field: memory_service.v1.HandleMessageOutcome outcome = 1;
    */
   outcome: HandleMessageOutcome;
 
   /**
-   * feedback is what to tell the user. Empty: the message is no command.
+   * A text for the user. Empty: the message is not a command.
    *
    * @generated from field: string feedback = 2;
    */
   feedback: string;
 
   /**
-   * command that was recognised, as in the list of commands. Empty: none.
+   * The recognised command, as in the list of commands. Empty: none.
    *
    * @generated from field: string command = 3;
    */
   command: string;
 
   /**
-   * message that was chosen, without its embedding. Unset: none was.
+   * The selected message, without its embedding. Unset: none.
    *
    * @generated from field: memory_service.v1.MemoryItem message = 4;
    */
   message?: MemoryItem | undefined;
 
   /**
-   * document that the message is saved as, with its text. Unset: it is not saved.
+   * The document that the message is saved as, with its text. Unset: not saved.
    *
    * @generated from field: memory_service.v1.Document document = 5;
    */
   document?: Document | undefined;
 
   /**
-   * fragments of the document, in their order. Empty: it is not saved.
+   * The fragments of the document, in order. Empty: not saved.
    *
    * @generated from field: repeated memory_service.v1.Fragment fragments = 6;
    */
   fragments: Fragment[];
 
   /**
-   * revision of the namespace that the answer reflects; after the write, if there was one.
+   * The revision of the namespace that the response reflects: after the write, if there was one.
    *
    * @generated from field: int64 revision = 7;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the fragments. Empty: nothing.
+   * Anything the server could not do, such as embed the fragments. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 8;
    */
@@ -459,50 +453,49 @@ export const HandleMessageResponseSchema: GenMessage<HandleMessageResponse> = /*
   messageDesc(file_memory_service_v1_knowledge, 4);
 
 /**
- * AddDocumentRequest asks for a document to be written.
+ * AddDocumentRequest is a document to write.
  *
  * @generated from message memory_service.v1.AddDocumentRequest
  */
 export type AddDocumentRequest = Message<"memory_service.v1.AddDocumentRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * document to write. Required.
+   * The document to write. Required.
    *
    * @generated from field: memory_service.v1.Document document = 2;
    */
   document?: Document | undefined;
 
   /**
-   * split tells how the text is split. Unset: the server's way.
+   * How to split the text. Unset: the server's settings.
    *
    * @generated from field: memory_service.v1.SplitOptions split = 3;
    */
   split?: SplitOptions | undefined;
 
   /**
-   * replace lets the document take the place of the one that has its id, if there is one. False: an
-   * id that exists is refused.
+   * Replace the document with this id, if there is one. False: an existing id is rejected.
    *
    * @generated from field: bool replace = 4;
    */
   replace: boolean;
 
   /**
-   * expected_version makes the replacement conditional: it happens only if this is the document's
-   * current version. 0: only if the document does not exist. Only with `replace`. Unset: always.
+   * Replace only if this is the document's current version. 0: only if the document does not exist. Only
+   * with `replace`. Unset: replace unconditionally.
    *
    * @generated from field: optional int64 expected_version = 5;
    */
   expectedVersion?: bigint | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 6;
    */
@@ -517,27 +510,27 @@ export const AddDocumentRequestSchema: GenMessage<AddDocumentRequest> = /*@__PUR
   messageDesc(file_memory_service_v1_knowledge, 5);
 
 /**
- * AddDocumentResponse tells what was written.
+ * AddDocumentResponse is the result of AddDocument.
  *
  * @generated from message memory_service.v1.AddDocumentResponse
  */
 export type AddDocumentResponse = Message<"memory_service.v1.AddDocumentResponse"> & {
   /**
-   * document as written, without its text.
+   * The document as written, without its text.
    *
    * @generated from field: memory_service.v1.Document document = 1;
    */
   document?: Document | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the fragments. Empty: nothing.
+   * Anything the server could not do, such as embed the fragments. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -552,34 +545,34 @@ export const AddDocumentResponseSchema: GenMessage<AddDocumentResponse> = /*@__P
   messageDesc(file_memory_service_v1_knowledge, 6);
 
 /**
- * GetDocumentRequest asks for one document.
+ * GetDocumentRequest identifies the document to read.
  *
  * @generated from message memory_service.v1.GetDocumentRequest
  */
 export type GetDocumentRequest = Message<"memory_service.v1.GetDocumentRequest"> & {
   /**
-   * namespace to read. Required.
+   * The namespace to read. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * id of the document. Required.
+   * The id of the document. Required.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * include_fragments returns the fragments. False: they are left out.
+   * Return the fragments. False: they are omitted.
    *
    * @generated from field: bool include_fragments = 3;
    */
   includeFragments: boolean;
 
   /**
-   * page_size is the most fragments wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+   * The maximum number of fragments per page. 0: 100. Values above 1000 are reduced to 1000. A page also
    * ends at about 3 MiB.
    *
    * @generated from field: int32 page_size = 4;
@@ -587,8 +580,8 @@ export type GetDocumentRequest = Message<"memory_service.v1.GetDocumentRequest">
   pageSize: number;
 
   /**
-   * page_token of the page of fragments wanted, from the response before. Empty: the first. Once the
-   * document has another version it is refused with INVALID_PAGE_TOKEN.
+   * The `next_page_token` of the previous response. Empty: the first page. Rejected with
+   * INVALID_PAGE_TOKEN once the document has a new version.
    *
    * @generated from field: string page_token = 5;
    */
@@ -603,34 +596,34 @@ export const GetDocumentRequestSchema: GenMessage<GetDocumentRequest> = /*@__PUR
   messageDesc(file_memory_service_v1_knowledge, 7);
 
 /**
- * GetDocumentResponse is the document, with one page of its fragments.
+ * GetDocumentResponse is a document with one page of its fragments.
  *
  * @generated from message memory_service.v1.GetDocumentResponse
  */
 export type GetDocumentResponse = Message<"memory_service.v1.GetDocumentResponse"> & {
   /**
-   * document that was asked for. Its text is on the first page only.
+   * The document. Only the first page has its text.
    *
    * @generated from field: memory_service.v1.Document document = 1;
    */
   document?: Document | undefined;
 
   /**
-   * fragments of the document, in their order. Empty unless asked for.
+   * The fragments of the document, in order. Empty unless include_fragments is set.
    *
    * @generated from field: repeated memory_service.v1.Fragment fragments = 2;
    */
   fragments: Fragment[];
 
   /**
-   * next_page_token gets the next page of fragments. Empty: this is the last.
+   * The token of the next page of fragments. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 4;
    */
@@ -645,20 +638,20 @@ export const GetDocumentResponseSchema: GenMessage<GetDocumentResponse> = /*@__P
   messageDesc(file_memory_service_v1_knowledge, 8);
 
 /**
- * ListDocumentsRequest asks for documents in the order in which they were first added.
+ * ListDocumentsRequest selects the documents to list, in the order in which they were first added.
  *
  * @generated from message memory_service.v1.ListDocumentsRequest
  */
 export type ListDocumentsRequest = Message<"memory_service.v1.ListDocumentsRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no documents.
+   * The namespace to read. Required. One that was never written to has no documents.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * page_size is the most documents wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+   * The maximum number of documents per page. 0: 100. Values above 1000 are reduced to 1000. A page also
    * ends at about 3 MiB.
    *
    * @generated from field: int32 page_size = 2;
@@ -666,56 +659,57 @@ export type ListDocumentsRequest = Message<"memory_service.v1.ListDocumentsReque
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * session_id that the documents have. Empty: any.
+   * Only documents of this session. Empty: any.
    *
    * @generated from field: string session_id = 4;
    */
   sessionId: string;
 
   /**
-   * labels that the documents have, all of them, with these very values. Empty: any.
+   * Only documents that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 5;
    */
   labels: { [key: string]: string };
 
   /**
-   * start_time: documents whose create_time is at or after it. Unset: no bound.
+   * Only documents with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: documents whose create_time is before it. Unset: no bound.
+   * Only documents with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 7;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * newest_first turns the order round. False: oldest first.
+   * Reverse the order. False: oldest first.
    *
    * @generated from field: bool newest_first = 8;
    */
   newestFirst: boolean;
 
   /**
-   * min_trust that the documents have, 0 to 1. Unset: any.
+   * The minimum trust of the documents, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 9;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the documents have one of, as in RetrieveOptions. Empty: any.
+   * Only documents from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 10;
    */
@@ -736,21 +730,21 @@ export const ListDocumentsRequestSchema: GenMessage<ListDocumentsRequest> = /*@_
  */
 export type ListDocumentsResponse = Message<"memory_service.v1.ListDocumentsResponse"> & {
   /**
-   * documents of the page, without their texts.
+   * The documents of the page, without their texts.
    *
    * @generated from field: repeated memory_service.v1.Document documents = 1;
    */
   documents: Document[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * revision of the namespace that the page reflects.
+   * The revision of the namespace that the page reflects.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -765,34 +759,34 @@ export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*
   messageDesc(file_memory_service_v1_knowledge, 10);
 
 /**
- * DeleteDocumentRequest asks for a document to be removed.
+ * DeleteDocumentRequest identifies the document to remove.
  *
  * @generated from message memory_service.v1.DeleteDocumentRequest
  */
 export type DeleteDocumentRequest = Message<"memory_service.v1.DeleteDocumentRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * id of the document. Required.
+   * The id of the document. Required.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * expected_version makes the removal conditional on the document's current version. Unset: always.
+   * Delete only if this is the document's current version. Unset: delete unconditionally.
    *
    * @generated from field: optional int64 expected_version = 3;
    */
   expectedVersion?: bigint | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 4;
    */
@@ -807,20 +801,20 @@ export const DeleteDocumentRequestSchema: GenMessage<DeleteDocumentRequest> = /*
   messageDesc(file_memory_service_v1_knowledge, 11);
 
 /**
- * DeleteDocumentResponse confirms the removal.
+ * DeleteDocumentResponse is the result of DeleteDocument.
  *
  * @generated from message memory_service.v1.DeleteDocumentResponse
  */
 export type DeleteDocumentResponse = Message<"memory_service.v1.DeleteDocumentResponse"> & {
   /**
-   * removed_fragment_count is how many fragments were removed.
+   * Number of fragments removed.
    *
    * @generated from field: int64 removed_fragment_count = 1;
    */
   removedFragmentCount: bigint;
 
   /**
-   * revision of the namespace after the removal.
+   * The revision of the namespace after the deletion.
    *
    * @generated from field: int64 revision = 2;
    */
@@ -835,120 +829,121 @@ export const DeleteDocumentResponseSchema: GenMessage<DeleteDocumentResponse> = 
   messageDesc(file_memory_service_v1_knowledge, 12);
 
 /**
- * SearchFragmentsRequest asks for the fragments that fit a text.
+ * SearchFragmentsRequest is a text to search for, with filters.
  *
  * @generated from message memory_service.v1.SearchFragmentsRequest
  */
 export type SearchFragmentsRequest = Message<"memory_service.v1.SearchFragmentsRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no fragments.
+   * The namespace to read. Required. One that was never written to has no fragments.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * query to find fragments for. Required. At most 64 KiB.
+   * The text to search for. Required. At most 64 KiB.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * limit is the most fragments wanted, over all pages. Unset: 5. -1: no limit. 0: none.
+   * The maximum number of fragments over all pages. Unset: 5. -1: no limit. 0: none.
    *
    * @generated from field: optional int32 limit = 3;
    */
   limit?: number | undefined;
 
   /**
-   * document_ids of the documents to search. Empty: all. At most 100.
+   * Only fragments of these documents. Empty: all. At most 100.
    *
    * @generated from field: repeated string document_ids = 4;
    */
   documentIds: string[];
 
   /**
-   * session_id that the documents have. Empty: any.
+   * Only documents of this session. Empty: any.
    *
    * @generated from field: string session_id = 5;
    */
   sessionId: string;
 
   /**
-   * labels that the documents have, all of them, with these very values. Empty: any.
+   * Only documents that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 6;
    */
   labels: { [key: string]: string };
 
   /**
-   * start_time: documents whose create_time is at or after it. Unset: no bound.
+   * Only documents with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 7;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: documents whose create_time is before it. Unset: no bound.
+   * Only documents with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 8;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * min_score that a result has. Unset: any. For scores see RetrieveResult.
+   * The minimum score of a result, see RetrieveResult. Unset: any.
    *
    * @generated from field: optional double min_score = 9;
    */
   minScore?: number | undefined;
 
   /**
-   * mode of the search. Unspecified: words and vectors together.
+   * The search mode. Unspecified: words and vectors.
    *
    * @generated from field: memory_service.v1.RetrieveMode mode = 10;
    */
   mode: RetrieveMode;
 
   /**
-   * max_tokens that the fragments' texts may take together, over all pages, estimated. The least
-   * fitting are left out. Unset: no bound. Must be positive.
+   * The maximum number of tokens of the fragments' texts over all pages, estimated. The lowest-ranked are
+   * omitted. Unset: no limit. Must be positive.
    *
    * @generated from field: optional int32 max_tokens = 11;
    */
   maxTokens?: number | undefined;
 
   /**
-   * explain adds to each result how its score came about. False: no explanation.
+   * Return how each score was calculated. False: no explanation.
    *
    * @generated from field: bool explain = 12;
    */
   explain: boolean;
 
   /**
-   * page_size is the most results of one response. 0: as many as fit into about 3 MiB, at most
-   * 1000. At most 1000; more is taken as 1000.
+   * The maximum number of results per response. 0: as many as fit into about 3 MiB, at most 1000.
+   * Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 13;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 14;
    */
   pageToken: string;
 
   /**
-   * min_trust that the fragments have, 0 to 1. Unset: any.
+   * The minimum trust of the fragments, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 15;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the fragments have one of, as in RetrieveOptions. Empty: any.
+   * Only fragments from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 16;
    */
@@ -969,28 +964,28 @@ export const SearchFragmentsRequestSchema: GenMessage<SearchFragmentsRequest> = 
  */
 export type SearchFragmentsResponse = Message<"memory_service.v1.SearchFragmentsResponse"> & {
   /**
-   * results, the best first.
+   * The results, best first.
    *
    * @generated from field: repeated memory_service.v1.FragmentResult results = 1;
    */
   results: FragmentResult[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 4;
    */
@@ -1011,28 +1006,28 @@ export const SearchFragmentsResponseSchema: GenMessage<SearchFragmentsResponse> 
  */
 export type FragmentResult = Message<"memory_service.v1.FragmentResult"> & {
   /**
-   * fragment that was found.
+   * The fragment.
    *
    * @generated from field: memory_service.v1.Fragment fragment = 1;
    */
   fragment?: Fragment | undefined;
 
   /**
-   * document that it is a piece of, without its text.
+   * Its document, without the text.
    *
    * @generated from field: memory_service.v1.Document document = 2;
    */
   document?: Document | undefined;
 
   /**
-   * score of the fragment, higher is better, as in RetrieveResult.
+   * The score of the fragment; higher is better, as in RetrieveResult.
    *
    * @generated from field: double score = 3;
    */
   score: number;
 
   /**
-   * explanation of the score. Unset unless asked for.
+   * How the score was calculated. Unset unless `explain` is set.
    *
    * @generated from field: memory_service.v1.Explanation explanation = 4;
    */
@@ -1047,7 +1042,7 @@ export const FragmentResultSchema: GenMessage<FragmentResult> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_knowledge, 15);
 
 /**
- * HandleMessageOutcome tells what became of a message.
+ * HandleMessageOutcome is the outcome for a message.
  *
  * @generated from enum memory_service.v1.HandleMessageOutcome
  */
@@ -1060,35 +1055,35 @@ export enum HandleMessageOutcome {
   UNSPECIFIED = 0,
 
   /**
-   * The message is no command to save. Nothing was written, and there is no feedback.
+   * The message is not a command to save. Nothing was written, and there is no feedback.
    *
    * @generated from enum value: HANDLE_MESSAGE_OUTCOME_NOT_A_COMMAND = 1;
    */
   NOT_A_COMMAND = 1,
 
   /**
-   * The chosen message was saved.
+   * The selected message was saved.
    *
    * @generated from enum value: HANDLE_MESSAGE_OUTCOME_SAVED = 2;
    */
   SAVED = 2,
 
   /**
-   * The chosen message had been saved before: `document` is that one. Nothing was written.
+   * The selected message had already been saved, as `document`. Nothing was written.
    *
    * @generated from enum value: HANDLE_MESSAGE_OUTCOME_ALREADY_SAVED = 3;
    */
   ALREADY_SAVED = 3,
 
   /**
-   * Among the last messages there is none of the agent with a text. Nothing was written.
+   * None of the last messages is a message of the agent with text. Nothing was written.
    *
    * @generated from enum value: HANDLE_MESSAGE_OUTCOME_NO_MESSAGE = 4;
    */
   NO_MESSAGE = 4,
 
   /**
-   * The chosen message is a command to save itself. Nothing was written.
+   * The selected message is itself a command to save. Nothing was written.
    *
    * @generated from enum value: HANDLE_MESSAGE_OUTCOME_INVALID_STATE = 5;
    */
@@ -1102,8 +1097,8 @@ export const HandleMessageOutcomeSchema: GenEnum<HandleMessageOutcome> = /*@__PU
   enumDesc(file_memory_service_v1_knowledge, 0);
 
 /**
- * KnowledgeService keeps documents, split into fragments that are searched, and saves a message of
- * the agent as a document when the user says so.
+ * KnowledgeService stores documents, split into searchable fragments, and saves a message of the agent
+ * as a document when the user asks for it.
  *
  * Example: grpcurl -plaintext -d '{"namespace":"demo","session_id":"room-1","text":"Remember this!"}' localhost:50051 memory_service.v1.KnowledgeService/HandleMessage
  *
@@ -1111,10 +1106,10 @@ export const HandleMessageOutcomeSchema: GenEnum<HandleMessageOutcome> = /*@__PU
  */
 export const KnowledgeService: GenService<{
   /**
-   * HandleMessage looks whether a message is a command to save, such as "save this". If it is, the
-   * agent's latest other message among the last ones of the conversation is stored as a document
-   * with its fragments, all or nothing. The message itself is not stored. An error carries the text
-   * for the user as "feedback" in its metadata. May be retried when it carries a `request_id`.
+   * HandleMessage checks whether a message is a command to save, such as "save this". If it is, the
+   * agent's latest message among the last ones of the conversation is saved as a document with its
+   * fragments, atomically. The message itself is not stored. Errors have `feedback`, a text for the user,
+   * in their metadata. Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.KnowledgeService.HandleMessage
    */
@@ -1124,9 +1119,9 @@ export const KnowledgeService: GenService<{
     output: typeof HandleMessageResponseSchema;
   },
   /**
-   * AddDocument splits a text and stores it with its fragments, all or nothing.
-   * Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) when `expected_version` is given and is
-   * not current. May be retried when it carries a `request_id`.
+   * AddDocument splits a text and writes it with its fragments, atomically.
+   * Errors: DOCUMENT_ALREADY_EXISTS; VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not
+   * the current version. Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.KnowledgeService.AddDocument
    */
@@ -1136,7 +1131,7 @@ export const KnowledgeService: GenService<{
     output: typeof AddDocumentResponseSchema;
   },
   /**
-   * GetDocument returns a document with its text and, if asked for, its fragments.
+   * GetDocument returns a document with its text and optionally its fragments.
    * Errors: DOCUMENT_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.KnowledgeService.GetDocument
@@ -1147,8 +1142,8 @@ export const KnowledgeService: GenService<{
     output: typeof GetDocumentResponseSchema;
   },
   /**
-   * ListDocuments pages through the documents of a namespace in the order in which they were first
-   * added. Their texts are left out.
+   * ListDocuments pages through the documents of a namespace in the order in which they were first added.
+   * Texts are omitted.
    *
    * @generated from rpc memory_service.v1.KnowledgeService.ListDocuments
    */
@@ -1158,7 +1153,7 @@ export const KnowledgeService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * DeleteDocument removes a document and all its fragments, from the records and from every index.
+   * DeleteDocument removes a document and all its fragments from the records and every index.
    * Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
    *
    * @generated from rpc memory_service.v1.KnowledgeService.DeleteDocument
@@ -1169,7 +1164,7 @@ export const KnowledgeService: GenService<{
     output: typeof DeleteDocumentResponseSchema;
   },
   /**
-   * SearchFragments returns the fragments that fit a text best, the best first.
+   * SearchFragments returns the fragments that best match a text, best first.
    *
    * @generated from rpc memory_service.v1.KnowledgeService.SearchFragments
    */

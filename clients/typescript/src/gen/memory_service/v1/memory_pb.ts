@@ -17,14 +17,13 @@ export const file_memory_service_v1_memory: GenFile = /*@__PURE__*/
   fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIpQGCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJEhcKCmltcG9ydGFuY2UYESABKAFIAYgBARIxCgpwcm92ZW5hbmNlGBIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuUHJvdmVuYW5jZRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbnRlbnRCDQoLX2ltcG9ydGFuY2Ui5wEKClByb3ZlbmFuY2USDgoGd3JpdGVyGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSLQoGc291cmNlGAMgASgOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBISCgpzb3VyY2VfdXJpGAQgASgJEhIKCnBhcmVudF9pZHMYBSADKAkSDQoFbW9kZWwYBiABKAkSEgoFdHJ1c3QYByABKAFIAIgBARIuCgp3cml0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfdHJ1c3QiGwoJRW1iZWRkaW5nEg4KBnZhbHVlcxgBIAMoAiLmAQoLQ2hhdE1lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIlCgRyb2xlGAIgASgOMhcubWVtb3J5X3NlcnZpY2UudjEuUm9sZRIRCgRuYW1lGAMgASgJSACIAQESJwoFbW9kZWwYBCABKAsyGC5tZW1vcnlfc2VydmljZS52MS5Nb2RlbBImCgVwYXJ0cxgFIAMoCzIXLm1lbW9yeV9zZXJ2aWNlLnYxLlBhcnQSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIiUKBU1vZGVsEhAKCHByb3ZpZGVyGAEgASgJEgoKAmlkGAIgASgJIukBCgRQYXJ0Eg4KBHRleHQYASABKAlIABInCgRkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEi8KBmJpbmFyeRgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkJpbmFyeVBhcnRIABIwCgl0b29sX2NhbGwYBCABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbEgAEj0KEHRvb2xfY2FsbF9yZXN1bHQYBSABKAsyIS5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbFJlc3VsdEgAQgYKBHBhcnQilgEKCkJpbmFyeVBhcnQSEQoEbmFtZRgBIAEoCUgAiAEBEhAKA3VybBgCIAEoCUgBiAEBEhEKCW1pbWVfdHlwZRgDIAEoCRIPCgdjb250ZW50GAQgASgMEhsKDmNvbnRlbnRfbGVuZ3RoGAUgASgDSAKIAQFCBwoFX25hbWVCBgoEX3VybEIRCg9fY29udGVudF9sZW5ndGgiWgoIVG9vbENhbGwSFAoMdG9vbF9jYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJuCg5Ub29sQ2FsbFJlc3VsdBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEAoIaXNfZXJyb3IYBCABKAgiYAoKQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCSJ+CgtBZGRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uImYKD0JhdGNoQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSLAoFaXRlbXMYAiADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhIKCnJlcXVlc3RfaWQYAyABKAkihAEKEEJhdGNoQWRkUmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24itQEKDUltcG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiwKBWl0ZW1zGAIgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRItCgZzdGF0ZXMYAyADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EjQKDG9uX2R1cGxpY2F0ZRgEIAEoDjIeLm1lbW9yeV9zZXJ2aWNlLnYxLk9uRHVwbGljYXRlIr4BCg5JbXBvcnRSZXNwb25zZRIWCg5pbXBvcnRlZF9jb3VudBgBIAEoAxIVCg1za2lwcGVkX2NvdW50GAIgASgDEhwKFGltcG9ydGVkX3N0YXRlX2NvdW50GAMgASgDEhsKE3NraXBwZWRfc3RhdGVfY291bnQYBCABKAMSEAoIcmV2aXNpb24YBSABKAMSMAoIZGVncmFkZWQYBiADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiLWBgoPUmV0cmlldmVPcHRpb25zEhIKBWxpbWl0GAEgASgFSACIAQESEgoKcXVlcnlfdGV4dBgCIAEoCRI1Cg9xdWVyeV9lbWJlZGRpbmcYAyABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEgoKc2Vzc2lvbl9pZBgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSPgoGbGFiZWxzGAYgAygLMi4ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVPcHRpb25zLkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fc2NvcmUYCSABKAFIAYgBARItCgRtb2RlGAogASgOMh8ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVNb2RlEhYKDmNvbnRleHRfd2luZG93GAsgASgFEg8KB2V4cGxhaW4YDCABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYDSABKAgSEQoJcGFnZV9zaXplGA4gASgFEhIKCnBhZ2VfdG9rZW4YDyABKAkSKgoFa2luZHMYECADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBInCgNub3cYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3dlaWdodHMYEiABKAsyHy5tZW1vcnlfc2VydmljZS52MS5TY29yZVdlaWdodHMSFwoKbWF4X3Rva2VucxgTIAEoBUgCiAEBEg4KBnJlcmFuaxgUIAEoCBIUCgxyZWNvcmRfdXNhZ2UYFSABKAgSFgoJbWluX3RydXN0GBYgASgBSAOIAQESLgoHc291cmNlcxgXIAMoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLlNvdXJjZUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCDAoKX21pbl9zY29yZUINCgtfbWF4X3Rva2Vuc0IMCgpfbWluX3RydXN0IroBCgxTY29yZVdlaWdodHMSFAoHbGV4aWNhbBgBIAEoAUgAiAEBEhMKBnZlY3RvchgCIAEoAUgBiAEBEg8KB3JlY2VuY3kYAyABKAESNAoRcmVjZW5jeV9oYWxmX2xpZmUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKaW1wb3J0YW5jZRgFIAEoARINCgV1c2FnZRgGIAEoAUIKCghfbGV4aWNhbEIJCgdfdmVjdG9yIlkKD1JldHJpZXZlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSMwoHb3B0aW9ucxgCIAEoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlT3B0aW9ucyK4AQoQUmV0cmlldmVSZXNwb25zZRIyCgdyZXN1bHRzGAEgAygLMiEubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVSZXN1bHQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YBCABKAMSEwoLdG9rZW5fY291bnQYBSABKAUi3gEKDlJldHJpZXZlUmVzdWx0EisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEg0KBXNjb3JlGAIgASgBEjMKC2V4cGxhbmF0aW9uGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuRXhwbGFuYXRpb24SLQoGYmVmb3JlGAQgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIsCgVhZnRlchgFIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0iRQoLRXhwbGFuYXRpb24SNgoNY29udHJpYnV0aW9ucxgBIAMoCzIfLm1lbW9yeV9zZXJ2aWNlLnYxLkNvbnRyaWJ1dGlvbiJnCgxDb250cmlidXRpb24SDwoHY2hhbm5lbBgBIAEoCRIRCglyYXdfc2NvcmUYAiABKAESDgoGd2VpZ2h0GAMgASgBEg0KBXNjYWxlGAQgASgBEhQKDGNvbnRyaWJ1dGlvbhgFIAEoASJUCgtEZWdyYWRhdGlvbhI0CgZyZWFzb24YASABKA4yJC5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvblJlYXNvbhIPCgdtZXNzYWdlGAIgASgJIkYKCkdldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIjoKC0dldFJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtIucDCgtMaXN0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSEgoKc2Vzc2lvbl9pZBgEIAEoCRI6CgZsYWJlbHMYBSADKAsyKi5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVxdWVzdC5MYWJlbHNFbnRyeRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZmlsdGVyGAggASgJEhQKDG5ld2VzdF9maXJzdBgJIAEoCBIZChFpbmNsdWRlX2VtYmVkZGluZxgKIAEoCBIqCgVraW5kcxgLIAMoDjIbLm1lbW9yeV9zZXJ2aWNlLnYxLkl0ZW1LaW5kEhYKCW1pbl90cnVzdBgMIAEoAUgAiAEBEi4KB3NvdXJjZXMYDSADKA4yHS5tZW1vcnlfc2VydmljZS52MS5Tb3VyY2VLaW5kGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX21pbl90cnVzdCJnCgxMaXN0UmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyLKAQoNVXBkYXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQESEgoKcmVxdWVzdF9pZBgFIAEoCUIUChJfZXhwZWN0ZWRfcmV2aXNpb24igQEKDlVwZGF0ZVJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24ieAoNRGVsZXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIiCg5EZWxldGVSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoAyI1CgxSZXNldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVQoNUmVzZXRSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhsKE3JlbW92ZWRfc3RhdGVfY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMiiAEKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSGwoOYWZ0ZXJfcmV2aXNpb24YAiABKANIAIgBARI1ChJoZWFydGJlYXRfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CEQoPX2FmdGVyX3JldmlzaW9uIkwKDVdhdGNoUmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlEhAKCHJldmlzaW9uGAIgASgDIsYBCgZDaGFuZ2USKwoEdHlwZRgBIAEoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLkNoYW5nZVR5cGUSEAoIcmV2aXNpb24YAiABKAMSDwoHaXRlbV9pZBgDIAEoCRIrCgRpdGVtGAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIRCglzdGF0ZV9rZXkYBSABKAkSLAoFc3RhdGUYBiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5IlUKDUV4cG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhYKDmFmdGVyX3JldmlzaW9uGAIgASgDEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIosBCg5FeHBvcnRSZXNwb25zZRItCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbUgAEi4KBXN0YXRlGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeUgAEhAKCHJldmlzaW9uGAMgASgDQggKBnJlY29yZCq5AQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRSVRFTV9LSU5EX01FU1NBR0UQARIWChJJVEVNX0tJTkRfUkVTUE9OU0UQAhIYChRJVEVNX0tJTkRfUkVGTEVDVElPThADEhkKFUlURU1fS0lORF9VU0VSX01FTU9SWRAEEhYKEklURU1fS0lORF9ET0NVTUVOVBAFEhYKEklURU1fS0lORF9GUkFHTUVOVBAGKswBCgpTb3VyY2VLaW5kEhsKF1NPVVJDRV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQU09VUkNFX0tJTkRfVVNFUhABEhUKEVNPVVJDRV9LSU5EX0FHRU5UEAISFAoQU09VUkNFX0tJTkRfVE9PTBADEhMKD1NPVVJDRV9LSU5EX1dFQhAEEhgKFFNPVVJDRV9LSU5EX0RPQ1VNRU5UEAUSFwoTU09VUkNFX0tJTkRfREVSSVZFRBAGEhYKElNPVVJDRV9LSU5EX0lNUE9SVBAHKl8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfU1lTVEVNEAESDQoJUk9MRV9VU0VSEAISEgoOUk9MRV9BU1NJU1RBTlQQAxINCglST0xFX1RPT0wQBCpzCgtPbkR1cGxpY2F0ZRIcChhPTl9EVVBMSUNBVEVfVU5TUEVDSUZJRUQQABIVChFPTl9EVVBMSUNBVEVfRkFJTBABEhUKEU9OX0RVUExJQ0FURV9TS0lQEAISGAoUT05fRFVQTElDQVRFX1JFUExBQ0UQAyp8CgxSZXRyaWV2ZU1vZGUSHQoZUkVUUklFVkVfTU9ERV9VTlNQRUNJRklFRBAAEhgKFFJFVFJJRVZFX01PREVfSFlCUklEEAESGAoUUkVUUklFVkVfTU9ERV9WRUNUT1IQAhIZChVSRVRSSUVWRV9NT0RFX0xFWElDQUwQAyqWAwoRRGVncmFkYXRpb25SZWFzb24SIgoeREVHUkFEQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASIgoeREVHUkFEQVRJT05fUkVBU09OX05PX0VNQkVEREVSEAESKwonREVHUkFEQVRJT05fUkVBU09OX0VNQkVEREVSX1VOQVZBSUxBQkxFEAISJgoiREVHUkFEQVRJT05fUkVBU09OX0ZPUkVJR05fVkVDVE9SUxADEh0KGURFR1JBREFUSU9OX1JFQVNPTl9OT19MTE0QBBImCiJERUdSQURBVElPTl9SRUFTT05fTExNX1VOQVZBSUxBQkxFEAUSKAokREVHUkFEQVRJT05fUkVBU09OX0VNQkVERElOR19QRU5ESU5HEAYSIgoeREVHUkFEQVRJT05fUkVBU09OX05PX1JFUkFOS0VSEAcSKwonREVHUkFEQVRJT05fUkVBU09OX1JFUkFOS0VSX1VOQVZBSUxBQkxFEAgSIgoeREVHUkFEQVRJT05fUkVBU09OX1FVQVJBTlRJTkVEEAkqsAIKCkNoYW5nZVR5cGUSGwoXQ0hBTkdFX1RZUEVfVU5TUEVDSUZJRUQQABIaChZDSEFOR0VfVFlQRV9JVEVNX0FEREVEEAESHAoYQ0hBTkdFX1RZUEVfSVRFTV9VUERBVEVEEAISHAoYQ0hBTkdFX1RZUEVfSVRFTV9ERUxFVEVEEAMSHAoYQ0hBTkdFX1RZUEVfSVRFTV9FWFBJUkVEEAQSFQoRQ0hBTkdFX1RZUEVfUkVTRVQQBRIbChdDSEFOR0VfVFlQRV9TVEFURV9TQVZFRBAGEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0RFTEVURUQQBxIdChlDSEFOR0VfVFlQRV9TVEFURV9FWFBJUkVEEAgSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfQ0xFQVJFRBAJMugGCg1NZW1vcnlTZXJ2aWNlEkQKA0FkZBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5BZGRSZXNwb25zZRJTCghCYXRjaEFkZBIiLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVzcG9uc2USTwoGSW1wb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydFJlc3BvbnNlKAESUwoIUmV0cmlldmUSIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlcXVlc3QaIy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlc3BvbnNlEkQKA0dldBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5HZXRSZXNwb25zZRJHCgRMaXN0Eh4ubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QaHy5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVzcG9uc2USTQoGVXBkYXRlEiAubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZVJlc3BvbnNlEk0KBkRlbGV0ZRIgLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVSZXNwb25zZRJKCgVSZXNldBIfLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVzcG9uc2USTAoFV2F0Y2gSHy5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlc3BvbnNlMAESTwoGRXhwb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cG9ydFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
 
 /**
- * MemoryItem is one thing remembered: a message, what a tool returned, a text or structured data.
- * It has at most 2 MiB in all.
+ * MemoryItem is a stored message, tool result, text or piece of structured data, at most 2 MiB in all.
  *
  * @generated from message memory_service.v1.MemoryItem
  */
 export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
   /**
-   * id names the item inside its namespace. Empty when added: the server makes one. 1 to 128
+   * Identifies the item within its namespace. Empty when added: the server generates one. 1 to 128
    * bytes of UTF-8 without control characters.
    *
    * @generated from field: string id = 1;
@@ -32,21 +31,20 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
   id: string;
 
   /**
-   * session_id is the conversation inside the namespace that the item belongs to. Empty: none.
-   * At most 256 bytes.
+   * The conversation within the namespace that the item belongs to. Empty: none. At most 256 bytes.
    *
    * @generated from field: string session_id = 2;
    */
   sessionId: string;
 
   /**
-   * content is what is remembered. Required.
+   * The content of the item. Required.
    *
    * @generated from oneof memory_service.v1.MemoryItem.content
    */
   content: {
     /**
-     * chat_message is what somebody said.
+     * A message of a conversation.
      *
      * @generated from field: memory_service.v1.ChatMessage chat_message = 3;
      */
@@ -54,7 +52,7 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
     case: "chatMessage";
   } | {
     /**
-     * tool_call_result is what a tool returned.
+     * The result of a tool.
      *
      * @generated from field: memory_service.v1.ToolCallResult tool_call_result = 4;
      */
@@ -62,7 +60,7 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
     case: "toolCallResult";
   } | {
     /**
-     * text is plain text. Not empty.
+     * Plain text. Not empty.
      *
      * @generated from field: string text = 5;
      */
@@ -70,7 +68,7 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
     case: "text";
   } | {
     /**
-     * data is structured data. Numbers are doubles: keep integers beyond 2^53 as strings.
+     * Structured data. Numbers are doubles: send integers beyond 2^53 as strings.
      *
      * @generated from field: google.protobuf.Struct data = 6;
      */
@@ -79,91 +77,91 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * create_time is when it happened. Unset when added: now. UTC, kept to the microsecond. Times
-   * filter, but never order: the order of a namespace is the order of its writes.
+   * When the event happened. Unset when added: now. UTC, stored to the microsecond. Times are used to
+   * filter, never to order: items are ordered by when they were written.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * update_time is when the item was last written. Set by the server. UTC.
+   * When the item was last written. Set by the server. UTC.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * expire_time is when the item ceases to exist. Unset: never. Must lie in the future. UTC.
+   * When the item expires and is removed. Unset: never. Must be in the future. UTC.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * labels for exact matching, as in {"topic": "travel"}. At most 64; a key has 1 to 64 bytes, a
-   * value at most 256.
+   * Labels for exact matching, for example {"topic": "travel"}. At most 64; keys have 1 to 64 bytes,
+   * values at most 256.
    *
    * @generated from field: map<string, string> labels = 10;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with the item and returned with it. At most 16 KiB as JSON, 8 levels deep.
+   * Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 11;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * embedding of the content. When added: the client's own vector; unset, the server embeds the
-   * text itself. Returned only where `include_embedding` asks for it.
+   * The vector of the content. When added: the client's own vector; unset, the server embeds the text.
+   * Returned only if `include_embedding` is set.
    *
    * @generated from field: memory_service.v1.Embedding embedding = 12;
    */
   embedding?: Embedding | undefined;
 
   /**
-   * revision of the namespace at which the item was last written. Set by the server.
+   * The revision of the namespace at which the item was last written. Set by the server.
    *
    * @generated from field: int64 revision = 13;
    */
   revision: bigint;
 
   /**
-   * ttl is another way to give expire_time: that long from now. Only in requests; not together
-   * with expire_time. Must be positive.
+   * Time to live, an alternative to expire_time: the item expires this long after the write. Only in
+   * requests, and not together with expire_time. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 14;
    */
   ttl?: Duration | undefined;
 
   /**
-   * kind of the item. Set by the server; taken from the request in Import only.
+   * The kind of the item. Set by the server; read from requests only in Import.
    *
    * @generated from field: memory_service.v1.ItemKind kind = 15;
    */
   kind: ItemKind;
 
   /**
-   * facet_json is what the service of its kind keeps with it, as a JSON object. In Export and Import
-   * only. Empty: nothing. At most 64 KiB.
+   * Data of the service that the item belongs to, as a JSON object. Only in Export and Import. Empty:
+   * none. At most 64 KiB.
    *
    * @generated from field: string facet_json = 16;
    */
   facetJson: string;
 
   /**
-   * importance of the item, 0 to 1, for searches that weigh it. Unset: 0.5 counts.
+   * Importance, 0 to 1, for searches that weight it. Unset: counts as 0.5.
    *
    * @generated from field: optional double importance = 17;
    */
   importance?: number | undefined;
 
   /**
-   * provenance tells who wrote this version of the item, where its content comes from, and how far it
-   * is trusted. When added: what its writer says of it. Unset in a response: nobody with a name wrote
-   * it and nothing was said, so that its trust is 1.
+   * Who wrote this version of the item, where its content comes from, and how far it is trusted. When
+   * added: the writer's claims. Unset in a response: the writer had no name and made no claims; the
+   * trust is 1.
    *
    * @generated from field: memory_service.v1.Provenance provenance = 18;
    */
@@ -178,70 +176,69 @@ export const MemoryItemSchema: GenMessage<MemoryItem> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 0);
 
 /**
- * Provenance tells where a version of an item comes from. It is never changed; an update writes another
- * version, with a provenance of its own. A writer may say `source`, `source_uri`, `parent_ids`, `model`
- * and `trust`; the rest is set by the server, and taken from the request in Import only, where the
- * caller has the role of an administrator.
+ * Provenance is the origin of one version of an item. It never changes; an update creates a new version
+ * with its own provenance. A writer may set `source`, `source_uri`, `parent_ids`, `model` and `trust`.
+ * The server sets the rest; only Import by an administrator takes it from the request.
  *
  * @generated from message memory_service.v1.Provenance
  */
 export type Provenance = Message<"memory_service.v1.Provenance"> & {
   /**
-   * writer is the name that the credential of the call has. Empty: it had none.
+   * The name of the credential that made the call. Empty: none.
    *
    * @generated from field: string writer = 1;
    */
   writer: string;
 
   /**
-   * credential_id of the credential. Empty: it had none.
+   * The id of that credential. Empty: none.
    *
    * @generated from field: string credential_id = 2;
    */
   credentialId: string;
 
   /**
-   * source of the content. Unspecified when added: what the content tells, see SourceKind.
+   * The origin of the content. Unspecified when added: inferred from the content, see SourceKind.
    *
    * @generated from field: memory_service.v1.SourceKind source = 3;
    */
   source: SourceKind;
 
   /**
-   * source_uri is where the content was found, such as the address of a page. Never opened by the
-   * server. Empty: not said. At most 2 KiB, without control characters.
+   * Where the content was found, for example the address of a page. The server never opens it. Empty:
+   * not given. At most 2 KiB, without control characters.
    *
    * @generated from field: string source_uri = 4;
    */
   sourceUri: string;
 
   /**
-   * parent_ids are the items of the same namespace that this one was made of. In an import they are
-   * kept as they are; else each has to exist. Empty: none. At most 100.
+   * The items of the same namespace that this one was made from. Each must exist, except in an import,
+   * which stores them unchecked. Empty: none. At most 100.
    *
    * @generated from field: repeated string parent_ids = 5;
    */
   parentIds: string[];
 
   /**
-   * model that made the content out of its parents, such as "openai:gpt-5". Empty: none, or not
-   * said. At most 1 KiB.
+   * The model that made the content from its parents, for example "openai:gpt-5". Empty: none, or not
+   * given. At most 1 KiB.
    *
    * @generated from field: string model = 6;
    */
   model: string;
 
   /**
-   * trust in the content, 0 to 1: the least of what the credential may give, what the writer says, and
-   * the trust of every parent. An update that takes anything over from the version before is trusted no
-   * more than that. Unset when added: the writer does not lower it.
+   * Trust in the content, 0 to 1: the minimum of the credential's limit, the writer's claim and the
+   * trust of every parent. An update that keeps anything of the previous version has at most that
+   * version's trust. Unset when added: no claim.
    *
    * @generated from field: optional double trust = 7;
    */
   trust?: number | undefined;
 
   /**
-   * write_time of the version, by the server's clock. Set by the server. UTC.
+   * When the version was written, by the server's clock. Set by the server. UTC.
    *
    * @generated from field: google.protobuf.Timestamp write_time = 8;
    */
@@ -262,8 +259,7 @@ export const ProvenanceSchema: GenMessage<Provenance> = /*@__PURE__*/
  */
 export type Embedding = Message<"memory_service.v1.Embedding"> & {
   /**
-   * values of the vector: 1 to 4096 finite numbers, not all zero. The first vector written to a
-   * namespace sets the dimension of all.
+   * 1 to 4096 finite numbers, not all zero. The first vector written to a namespace sets its dimension.
    *
    * @generated from field: repeated float values = 1;
    */
@@ -284,42 +280,42 @@ export const EmbeddingSchema: GenMessage<Embedding> = /*@__PURE__*/
  */
 export type ChatMessage = Message<"memory_service.v1.ChatMessage"> & {
   /**
-   * message_id that the writer gave the message. Empty: none.
+   * The id that the writer gave the message. Empty: none.
    *
    * @generated from field: string message_id = 1;
    */
   messageId: string;
 
   /**
-   * role of the one who speaks. Required.
+   * The role of the author. Required.
    *
    * @generated from field: memory_service.v1.Role role = 2;
    */
   role: Role;
 
   /**
-   * name of the one who speaks, such as "Ada". Unset: none was given.
+   * The name of the author, for example "Ada". Unset: none.
    *
    * @generated from field: optional string name = 3;
    */
   name?: string | undefined;
 
   /**
-   * model that wrote the message. Unset: none did, or it is not known.
+   * The model that wrote the message. Unset: none, or unknown.
    *
    * @generated from field: memory_service.v1.Model model = 4;
    */
   model?: Model | undefined;
 
   /**
-   * parts of the message, in order. At most 256.
+   * The parts of the message, in order. At most 256.
    *
    * @generated from field: repeated memory_service.v1.Part parts = 5;
    */
   parts: Part[];
 
   /**
-   * create_time that the message itself carries. Unset: none. UTC.
+   * The time given in the message itself. Unset: none. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
@@ -334,20 +330,20 @@ export const ChatMessageSchema: GenMessage<ChatMessage> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 3);
 
 /**
- * Model names a language model.
+ * Model identifies a language model.
  *
  * @generated from message memory_service.v1.Model
  */
 export type Model = Message<"memory_service.v1.Model"> & {
   /**
-   * provider of the model, such as "openai". Empty: not given.
+   * The provider of the model, for example "openai". Empty: not given.
    *
    * @generated from field: string provider = 1;
    */
   provider: string;
 
   /**
-   * id of the model at its provider, such as "gpt-5". Empty: not given.
+   * The provider's id of the model, for example "gpt-5". Empty: not given.
    *
    * @generated from field: string id = 2;
    */
@@ -362,19 +358,19 @@ export const ModelSchema: GenMessage<Model> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 4);
 
 /**
- * Part is one piece of a message.
+ * Part is one part of a message.
  *
  * @generated from message memory_service.v1.Part
  */
 export type Part = Message<"memory_service.v1.Part"> & {
   /**
-   * part is the piece. Required.
+   * The content of the part. Required.
    *
    * @generated from oneof memory_service.v1.Part.part
    */
   part: {
     /**
-     * text of the part.
+     * Text.
      *
      * @generated from field: string text = 1;
      */
@@ -382,7 +378,7 @@ export type Part = Message<"memory_service.v1.Part"> & {
     case: "text";
   } | {
     /**
-     * data is structured data.
+     * Structured data.
      *
      * @generated from field: google.protobuf.Struct data = 2;
      */
@@ -390,7 +386,7 @@ export type Part = Message<"memory_service.v1.Part"> & {
     case: "data";
   } | {
     /**
-     * binary is a file or an image.
+     * A file or an image.
      *
      * @generated from field: memory_service.v1.BinaryPart binary = 3;
      */
@@ -398,7 +394,7 @@ export type Part = Message<"memory_service.v1.Part"> & {
     case: "binary";
   } | {
     /**
-     * tool_call asks for a tool to be called.
+     * A request to call a tool.
      *
      * @generated from field: memory_service.v1.ToolCall tool_call = 4;
      */
@@ -406,7 +402,7 @@ export type Part = Message<"memory_service.v1.Part"> & {
     case: "toolCall";
   } | {
     /**
-     * tool_call_result is what a tool returned.
+     * The result of a tool.
      *
      * @generated from field: memory_service.v1.ToolCallResult tool_call_result = 5;
      */
@@ -429,35 +425,35 @@ export const PartSchema: GenMessage<Part> = /*@__PURE__*/
  */
 export type BinaryPart = Message<"memory_service.v1.BinaryPart"> & {
   /**
-   * name of the file. Unset: none was given.
+   * The file's name. Unset: not given.
    *
    * @generated from field: optional string name = 1;
    */
   name?: string | undefined;
 
   /**
-   * url where the file is. Unset: none was given. Never opened by the server.
+   * The file's address. The server never opens it. Unset: not given.
    *
    * @generated from field: optional string url = 2;
    */
   url?: string | undefined;
 
   /**
-   * mime_type of the file, such as "image/png". Empty: not given.
+   * The file's media type, for example "image/png". Empty: not given.
    *
    * @generated from field: string mime_type = 3;
    */
   mimeType: string;
 
   /**
-   * content of the file. Empty: an empty file, or one that is not loaded. At most 1 MiB.
+   * The file's content. Empty: the file is empty or not loaded. At most 1 MiB.
    *
    * @generated from field: bytes content = 4;
    */
   content: Uint8Array;
 
   /**
-   * content_length of the file in bytes. Negative: the content is not loaded. Unset: not given.
+   * The file's size in bytes. Negative: the content is not loaded. Unset: not given.
    *
    * @generated from field: optional int64 content_length = 5;
    */
@@ -472,27 +468,27 @@ export const BinaryPartSchema: GenMessage<BinaryPart> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 6);
 
 /**
- * ToolCall asks for a tool to be called.
+ * ToolCall is a request to call a tool.
  *
  * @generated from message memory_service.v1.ToolCall
  */
 export type ToolCall = Message<"memory_service.v1.ToolCall"> & {
   /**
-   * tool_call_id links the call to its result. Empty: none.
+   * Links the call to its result. Empty: none.
    *
    * @generated from field: string tool_call_id = 1;
    */
   toolCallId: string;
 
   /**
-   * name of the tool.
+   * The name of the tool.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * arguments for the tool. Unset: none were given.
+   * The arguments of the call. Unset: none.
    *
    * @generated from field: google.protobuf.Struct arguments = 3;
    */
@@ -507,34 +503,34 @@ export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 7);
 
 /**
- * ToolCallResult is what a tool returned.
+ * ToolCallResult is the result of a tool.
  *
  * @generated from message memory_service.v1.ToolCallResult
  */
 export type ToolCallResult = Message<"memory_service.v1.ToolCallResult"> & {
   /**
-   * tool_call_id of the call that this answers. Empty: none.
+   * The id of the ToolCall that this answers. Empty: none.
    *
    * @generated from field: string tool_call_id = 1;
    */
   toolCallId: string;
 
   /**
-   * name of the tool.
+   * The name of the tool.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * result of the tool: an object, a text or any other JSON value. Unset: none was given.
+   * The result: an object, a text or any other JSON value. Unset: none.
    *
    * @generated from field: google.protobuf.Value result = 3;
    */
   result?: Value | undefined;
 
   /**
-   * is_error tells that the tool failed and the result says how. False: it did not.
+   * True if the tool failed; the result then describes the error.
    *
    * @generated from field: bool is_error = 4;
    */
@@ -549,29 +545,29 @@ export const ToolCallResultSchema: GenMessage<ToolCallResult> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 8);
 
 /**
- * AddRequest asks for an item to be written.
+ * AddRequest is an item to write.
  *
  * @generated from message memory_service.v1.AddRequest
  */
 export type AddRequest = Message<"memory_service.v1.AddRequest"> & {
   /**
-   * namespace to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @ and no
-   * "..", "//", leading or trailing "/".
+   * The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+   * "..", "//" or a leading or trailing "/".
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * item to write. Required.
+   * The item to write. Required.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 2;
    */
   item?: MemoryItem | undefined;
 
   /**
-   * request_id makes a retry safe: a second request with the same id and body is answered like the
-   * first and writes nothing. At most 64 characters, kept for 24 hours. Empty: no protection.
+   * Makes a retry safe: a second request with the same id and body writes nothing and returns the first
+   * response. At most 64 characters, remembered for 24 hours. Empty: a retry writes again.
    *
    * @generated from field: string request_id = 3;
    */
@@ -586,27 +582,27 @@ export const AddRequestSchema: GenMessage<AddRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 9);
 
 /**
- * AddResponse tells what was written.
+ * AddResponse is the result of Add.
  *
  * @generated from message memory_service.v1.AddResponse
  */
 export type AddResponse = Message<"memory_service.v1.AddResponse"> & {
   /**
-   * item as written, without its embedding.
+   * The item as written, without its embedding.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 1;
    */
   item?: MemoryItem | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the text. Empty: nothing.
+   * Anything the server could not do, such as embed the text. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -621,27 +617,27 @@ export const AddResponseSchema: GenMessage<AddResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 10);
 
 /**
- * BatchAddRequest asks for several items to be written, all or none.
+ * BatchAddRequest is a batch of items to write, all or none.
  *
  * @generated from message memory_service.v1.BatchAddRequest
  */
 export type BatchAddRequest = Message<"memory_service.v1.BatchAddRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * items to write, in order. At least 1, at most 1000.
+   * The items to write, in order. 1 to 1000.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem items = 2;
    */
   items: MemoryItem[];
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 3;
    */
@@ -656,28 +652,28 @@ export const BatchAddRequestSchema: GenMessage<BatchAddRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 11);
 
 /**
- * BatchAddResponse tells what was written.
+ * BatchAddResponse is the result of BatchAdd.
  *
  * @generated from message memory_service.v1.BatchAddResponse
  */
 export type BatchAddResponse = Message<"memory_service.v1.BatchAddResponse"> & {
   /**
-   * items as written, in the order of the request, without their embeddings. When they are more
-   * than 3 MiB together, what was sent is left out: ids, sessions, times and revisions come back.
+   * The items as written, in the order of the request, without their embeddings. If they exceed 3 MiB
+   * together, only ids, sessions, times and revisions are returned.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem items = 1;
    */
   items: MemoryItem[];
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+   * Anything the server could not do, such as embed the texts. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -692,36 +688,36 @@ export const BatchAddResponseSchema: GenMessage<BatchAddResponse> = /*@__PURE__*
   messageDesc(file_memory_service_v1_memory, 12);
 
 /**
- * ImportRequest is one batch of an import.
+ * ImportRequest is one batch of an import. A batch is written atomically.
  *
  * @generated from message memory_service.v1.ImportRequest
  */
 export type ImportRequest = Message<"memory_service.v1.ImportRequest"> & {
   /**
-   * namespace to write to. Required in the first message; later ones may leave it empty, and may
-   * not name another.
+   * The namespace to write to. Required in the first message. Later messages may leave it empty, but
+   * not name another one.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * items of the batch, in order. At most 1000. A batch is written whole or not at all.
+   * The items of the batch, in order. At most 1000.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem items = 2;
    */
   items: MemoryItem[];
 
   /**
-   * states of the batch: key, value, description and expire_time are taken, versions are given anew.
-   * A key that exists is handled as `on_duplicate` says. At most 1000.
+   * The states of the batch. Key, value, description and expire_time are used; versions are assigned by
+   * the server. At most 1000.
    *
    * @generated from field: repeated memory_service.v1.StateEntry states = 3;
    */
   states: StateEntry[];
 
   /**
-   * on_duplicate tells what becomes of an item whose id exists already. Taken from the first message.
+   * How to handle ids and keys that already exist. Read from the first message.
    *
    * @generated from field: memory_service.v1.OnDuplicate on_duplicate = 4;
    */
@@ -736,48 +732,48 @@ export const ImportRequestSchema: GenMessage<ImportRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 13);
 
 /**
- * ImportResponse tells what an import wrote.
+ * ImportResponse is the result of an import.
  *
  * @generated from message memory_service.v1.ImportResponse
  */
 export type ImportResponse = Message<"memory_service.v1.ImportResponse"> & {
   /**
-   * imported_count is how many items were written.
+   * Number of items written.
    *
    * @generated from field: int64 imported_count = 1;
    */
   importedCount: bigint;
 
   /**
-   * skipped_count is how many items existed already and were left alone, or have expired.
+   * Number of items skipped because they already existed or had expired.
    *
    * @generated from field: int64 skipped_count = 2;
    */
   skippedCount: bigint;
 
   /**
-   * imported_state_count is how many state entries were written.
+   * Number of states written.
    *
    * @generated from field: int64 imported_state_count = 3;
    */
   importedStateCount: bigint;
 
   /**
-   * skipped_state_count is how many keys existed already and were left alone, or have expired.
+   * Number of states skipped because their key already existed or they had expired.
    *
    * @generated from field: int64 skipped_state_count = 4;
    */
   skippedStateCount: bigint;
 
   /**
-   * revision of the namespace after the last batch.
+   * The revision of the namespace after the last batch.
    *
    * @generated from field: int64 revision = 5;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+   * Anything the server could not do, such as embed the texts. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 6;
    */
@@ -792,180 +788,179 @@ export const ImportResponseSchema: GenMessage<ImportResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 14);
 
 /**
- * RetrieveOptions tell what is wanted.
+ * RetrieveOptions are the query, filters and form of the results.
  *
  * @generated from message memory_service.v1.RetrieveOptions
  */
 export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
   /**
-   * limit is the most items wanted, over all pages. Unset: 10. -1: no limit. 0: none.
+   * The maximum number of items over all pages. Unset: 10. -1: no limit. 0: none.
    *
    * @generated from field: optional int32 limit = 1;
    */
   limit?: number | undefined;
 
   /**
-   * query_text to find items for. Empty: no text. At most 64 KiB.
+   * The text to search for. Empty: no text. At most 64 KiB.
    *
    * @generated from field: string query_text = 2;
    */
   queryText: string;
 
   /**
-   * query_embedding to find items for, in place of embedding query_text. Must have the dimension
-   * of the namespace. Unset: the server embeds query_text.
+   * The vector to search for, instead of the embedding of query_text. Must have the dimension of the
+   * namespace. Unset: the server embeds query_text.
    *
    * @generated from field: memory_service.v1.Embedding query_embedding = 3;
    */
   queryEmbedding?: Embedding | undefined;
 
   /**
-   * session_id that the items have. Empty: any.
+   * Only items of this session. Empty: any.
    *
    * @generated from field: string session_id = 4;
    */
   sessionId: string;
 
   /**
-   * filter is an expression that holds for the items, such as
+   * Only items that match this expression, for example
    * `labels.topic = "travel" AND create_time >= "2023-05-01" AND NOT metadata.draft = true`.
-   * Its language is a subset of AIP-160, in docs/filters.md. Empty: none. At most 4 KiB.
+   * The language is a subset of AIP-160, see docs/filters.md. Empty: all. At most 4 KiB.
    *
    * @generated from field: string filter = 5;
    */
   filter: string;
 
   /**
-   * labels that the items have, all of them, with these very values. Empty: any.
+   * Only items that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 6;
    */
   labels: { [key: string]: string };
 
   /**
-   * start_time: items whose create_time is at or after it. Unset: no bound.
+   * Only items with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 7;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: items whose create_time is before it. Unset: no bound.
+   * Only items with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 8;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * min_score that a result has. Unset: any. For scores see RetrieveResult. Only with a query.
+   * The minimum score of a result, see RetrieveResult. Unset: any. Only with a query.
    *
    * @generated from field: optional double min_score = 9;
    */
   minScore?: number | undefined;
 
   /**
-   * mode of the search. Unspecified: what fits the query. Only with a query.
+   * The search mode. Unspecified: chosen by the query. Only with a query.
    *
    * @generated from field: memory_service.v1.RetrieveMode mode = 10;
    */
   mode: RetrieveMode;
 
   /**
-   * context_window is how many neighbours a result comes with: the items of its session right before
-   * and right after it, at most so many each way, also those that the filters leave out, but for
-   * min_trust and sources. 0: none. At most 20.
+   * The maximum number of neighbours to return before and after each result: the adjacent items of its
+   * session. Of all filters only min_trust and sources apply to them. 0: none. At most 20.
    *
    * @generated from field: int32 context_window = 11;
    */
   contextWindow: number;
 
   /**
-   * explain adds to each result how its score came about. False: no explanation.
+   * Return how each score was calculated. False: no explanation.
    *
    * @generated from field: bool explain = 12;
    */
   explain: boolean;
 
   /**
-   * include_embedding returns the items' vectors. False: they are left out.
+   * Return the items' vectors. False: they are omitted.
    *
    * @generated from field: bool include_embedding = 13;
    */
   includeEmbedding: boolean;
 
   /**
-   * page_size is the most results of one response. 0: as many as fit into about 3 MiB, at most
-   * 1000. At most 1000; more is taken as 1000.
+   * The maximum number of results per response. 0: as many as fit into about 3 MiB, at most 1000.
+   * Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 14;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 15;
    */
   pageToken: string;
 
   /**
-   * kinds that the items have one of; ITEM_KIND_UNSPECIFIED stands for plain items. Empty: those of a
-   * conversation.
+   * Only items of one of these kinds; ITEM_KIND_UNSPECIFIED means plain items. Empty: those of
+   * conversations, see ItemKind.
    *
    * @generated from field: repeated memory_service.v1.ItemKind kinds = 16;
    */
   kinds: ItemKind[];
 
   /**
-   * now is the time that "yesterday" or "last May" in query_text is relative to, and from which the age
-   * of an item counts. Unset: the time of the call. UTC.
+   * The reference time for phrases such as "yesterday" or "last May" in query_text, and for the age of
+   * items. Unset: the time of the call. UTC.
    *
    * @generated from field: google.protobuf.Timestamp now = 17;
    */
   now?: Timestamp | undefined;
 
   /**
-   * weights of what a score is made of. Unset: the defaults. Only with a query.
+   * The weights of a score's components. Unset: the defaults. Only with a query.
    *
    * @generated from field: memory_service.v1.ScoreWeights weights = 18;
    */
   weights?: ScoreWeights | undefined;
 
   /**
-   * max_tokens that the texts of the results may take together, over all pages, estimated; neighbours
-   * count, too. The best that fit are returned, without a query the newest, without a gap. Unset: no
-   * bound. Must be positive.
+   * The maximum number of tokens of all results' texts, over all pages and including neighbours. Tokens
+   * are estimated. Returns the best results that fit, or without a query the newest without gaps. Unset:
+   * no limit. Must be positive.
    *
    * @generated from field: optional int32 max_tokens = 19;
    */
   maxTokens?: number | undefined;
 
   /**
-   * rerank lets the server's reranker put the best 50 results in order: slower, and often better. False:
-   * it does not. Only with query_text.
+   * Let the server's reranker reorder the best 50 results: slower, and often better. False: no
+   * reranking. Only with query_text.
    *
    * @generated from field: bool rerank = 20;
    */
   rerank: boolean;
 
   /**
-   * record_usage counts each result of this page as used once, for searches that weigh usage. False:
-   * nothing is counted.
+   * Count one use of each result of this page, for searches that weight usage. False: do not count.
    *
    * @generated from field: bool record_usage = 21;
    */
   recordUsage: boolean;
 
   /**
-   * min_trust that the items have, 0 to 1, neighbours, too. Unset: any.
+   * The minimum trust of items and neighbours, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 22;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the items have one of, neighbours, too; SOURCE_KIND_UNSPECIFIED stands for those of
-   * which it is not known. Empty: any.
+   * Only items and neighbours from one of these sources; SOURCE_KIND_UNSPECIFIED means an unknown
+   * source. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 23;
    */
@@ -980,49 +975,49 @@ export const RetrieveOptionsSchema: GenMessage<RetrieveOptions> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 15);
 
 /**
- * ScoreWeights tell how much counts in the score of a result. They are relative: the score is divided
- * by the sum of the weights that apply. Each must be finite and 0 or more, and one of them above 0.
+ * ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
+ * sum of the weights that apply. Each must be finite and not negative, and at least one positive.
  *
  * @generated from message memory_service.v1.ScoreWeights
  */
 export type ScoreWeights = Message<"memory_service.v1.ScoreWeights"> & {
   /**
-   * lexical is the weight of words. Unset: 0.75.
+   * Weight of the words. Unset: 0.75.
    *
    * @generated from field: optional double lexical = 1;
    */
   lexical?: number | undefined;
 
   /**
-   * vector is the weight of the vectors' similarity. Unset: 0.25.
+   * Weight of the vectors' similarity. Unset: 0.25.
    *
    * @generated from field: optional double vector = 2;
    */
   vector?: number | undefined;
 
   /**
-   * recency is the weight of an item's age: 1 for one of now, 0.5 after a half-life. 0: none.
+   * Weight of the recency of an item: 1 now, 0.5 after one half-life. 0: none.
    *
    * @generated from field: double recency = 3;
    */
   recency: number;
 
   /**
-   * recency_half_life is the age at which recency is one half. Unset: 7 days. Must be positive.
+   * The age at which recency is 0.5. Unset: 7 days. Must be positive.
    *
    * @generated from field: google.protobuf.Duration recency_half_life = 4;
    */
   recencyHalfLife?: Duration | undefined;
 
   /**
-   * importance is the weight of the items' importance. 0: none.
+   * Weight of the items' importance. 0: none.
    *
    * @generated from field: double importance = 5;
    */
   importance: number;
 
   /**
-   * usage is the weight of how often an item was used: with n uses, n / (n + 3). 0: none.
+   * Weight of an item's usage, which is n / (n + 3) after n uses. 0: none.
    *
    * @generated from field: double usage = 6;
    */
@@ -1037,20 +1032,20 @@ export const ScoreWeightsSchema: GenMessage<ScoreWeights> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 16);
 
 /**
- * RetrieveRequest asks for items.
+ * RetrieveRequest is a search or a read of the newest items.
  *
  * @generated from message memory_service.v1.RetrieveRequest
  */
 export type RetrieveRequest = Message<"memory_service.v1.RetrieveRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no items.
+   * The namespace to read. Required. One that was never written to has no items.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * options tell what is wanted. Unset: the newest 10.
+   * The query, filters and form of the results. Unset: the newest 10 items.
    *
    * @generated from field: memory_service.v1.RetrieveOptions options = 2;
    */
@@ -1071,35 +1066,35 @@ export const RetrieveRequestSchema: GenMessage<RetrieveRequest> = /*@__PURE__*/
  */
 export type RetrieveResponse = Message<"memory_service.v1.RetrieveResponse"> & {
   /**
-   * results: with a query the best first, without one the oldest first.
+   * The results: with a query best first, without one oldest first.
    *
    * @generated from field: repeated memory_service.v1.RetrieveResult results = 1;
    */
   results: RetrieveResult[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 4;
    */
   revision: bigint;
 
   /**
-   * token_count is how many tokens the texts of this page take, estimated. 0 unless max_tokens was given.
+   * The estimated number of tokens of this page's texts. 0 unless max_tokens is set.
    *
    * @generated from field: int32 token_count = 5;
    */
@@ -1120,40 +1115,41 @@ export const RetrieveResponseSchema: GenMessage<RetrieveResponse> = /*@__PURE__*
  */
 export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
   /**
-   * item that was found.
+   * The item.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 1;
    */
   item?: MemoryItem | undefined;
 
   /**
-   * score of the item, higher is better. VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above
-   * 0. HYBRID: 0 to 1, the weighted sum of both, each divided by the best of this query. Where recency,
-   * importance or usage have a weight, every mode is scored like HYBRID. A result gains a tenth
-   * for each of these: the query names its speaker, names its time, quotes a phrase that it has. Reranked: 0 to 1, the logistic function of what the reranker says; the results
-   * that it was not asked about come behind, with their own scores. 0 without a query.
+   * The score of the item; higher is better. 0 without a query.
+   * VECTOR: cosine similarity, -1 to 1. LEXICAL: BM25, above 0. HYBRID: 0 to 1, the weighted sum of
+   * both, each divided by the query's best value. With a weight for recency, importance or usage, all
+   * modes are scored like HYBRID. A result gains a tenth for each boost: the query names its speaker,
+   * names its time, or quotes a phrase that it contains.
+   * Reranked: 0 to 1, the logistic function of the reranker's score; results beyond the reranked ones
+   * follow with their own scores.
    *
    * @generated from field: double score = 2;
    */
   score: number;
 
   /**
-   * explanation of the score. Unset unless asked for.
+   * How the score was calculated. Unset unless `explain` is set.
    *
    * @generated from field: memory_service.v1.Explanation explanation = 3;
    */
   explanation?: Explanation | undefined;
 
   /**
-   * before are the items of the session right before this one, in their order. Empty unless
-   * context_window asks for them.
+   * The items of the session directly before this one, in order. Empty unless context_window is set.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem before = 4;
    */
   before: MemoryItem[];
 
   /**
-   * after are the items of the session right after this one, in their order.
+   * The items of the session directly after this one, in order. Empty unless context_window is set.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem after = 5;
    */
@@ -1168,13 +1164,13 @@ export const RetrieveResultSchema: GenMessage<RetrieveResult> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 19);
 
 /**
- * Explanation tells how a score came about.
+ * Explanation is the calculation of a score.
  *
  * @generated from message memory_service.v1.Explanation
  */
 export type Explanation = Message<"memory_service.v1.Explanation"> & {
   /**
-   * contributions that add up to the score.
+   * The contributions, which add up to the score.
    *
    * @generated from field: repeated memory_service.v1.Contribution contributions = 1;
    */
@@ -1195,38 +1191,38 @@ export const ExplanationSchema: GenMessage<Explanation> = /*@__PURE__*/
  */
 export type Contribution = Message<"memory_service.v1.Contribution"> & {
   /**
-   * channel that contributes: "vector", "lexical", "recency", "importance", "usage", "reranker", or a
-   * boost: "speaker" for what one said whom the query names, "time" for what is of a time that it
-   * names, "phrase" for what has a phrase that it quotes.
+   * The channel: "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker"
+   * (the query names the item's speaker), "time" (the query names the item's time) or "phrase" (the item
+   * contains a phrase that the query quotes).
    *
    * @generated from field: string channel = 1;
    */
   channel: string;
 
   /**
-   * raw_score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
-   * reranker's own, or of a boost the score without boosts.
+   * The raw score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
+   * reranker's output, or for a boost the score without boosts.
    *
    * @generated from field: double raw_score = 2;
    */
   rawScore: number;
 
   /**
-   * weight that the channel's score is multiplied by, after it was divided by `scale`.
+   * The weight that raw_score / scale is multiplied by.
    *
    * @generated from field: double weight = 3;
    */
   weight: number;
 
   /**
-   * scale that the channel's score is divided by.
+   * The scale that raw_score is divided by.
    *
    * @generated from field: double scale = 4;
    */
   scale: number;
 
   /**
-   * contribution to the score: raw_score / scale * weight, and not below 0 in a hybrid search. Of a
+   * The contribution to the score: raw_score / scale * weight, not below 0 in a hybrid search. For the
    * reranker: the logistic function of raw_score.
    *
    * @generated from field: double contribution = 5;
@@ -1242,20 +1238,20 @@ export const ContributionSchema: GenMessage<Contribution> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 21);
 
 /**
- * Degradation is something that the server could not do for an answer.
+ * Degradation is something that the server could not do for a response.
  *
  * @generated from message memory_service.v1.Degradation
  */
 export type Degradation = Message<"memory_service.v1.Degradation"> & {
   /**
-   * reason that it could not.
+   * The cause, for programs.
    *
    * @generated from field: memory_service.v1.DegradationReason reason = 1;
    */
   reason: DegradationReason;
 
   /**
-   * message for a human.
+   * An explanation for a human.
    *
    * @generated from field: string message = 2;
    */
@@ -1270,27 +1266,27 @@ export const DegradationSchema: GenMessage<Degradation> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 22);
 
 /**
- * GetRequest asks for one item.
+ * GetRequest identifies the item to read.
  *
  * @generated from message memory_service.v1.GetRequest
  */
 export type GetRequest = Message<"memory_service.v1.GetRequest"> & {
   /**
-   * namespace to read. Required.
+   * The namespace to read. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * id of the item. Required.
+   * The id of the item. Required.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * include_embedding returns the item's vector. False: it is left out.
+   * Return the item's vector. False: it is omitted.
    *
    * @generated from field: bool include_embedding = 3;
    */
@@ -1305,13 +1301,13 @@ export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 23);
 
 /**
- * GetResponse is the item.
+ * GetResponse is the result of Get.
  *
  * @generated from message memory_service.v1.GetResponse
  */
 export type GetResponse = Message<"memory_service.v1.GetResponse"> & {
   /**
-   * item that was asked for.
+   * The item.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 1;
    */
@@ -1326,20 +1322,20 @@ export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 24);
 
 /**
- * ListRequest asks for items in the order in which they were added.
+ * ListRequest selects the items to list in insertion order.
  *
  * @generated from message memory_service.v1.ListRequest
  */
 export type ListRequest = Message<"memory_service.v1.ListRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no items.
+   * The namespace to read. Required. One that was never written to has no items.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * page_size is the most items wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+   * The maximum number of items per page. 0: 100. Values above 1000 are reduced to 1000. A page also
    * ends at about 3 MiB.
    *
    * @generated from field: int32 page_size = 2;
@@ -1347,78 +1343,79 @@ export type ListRequest = Message<"memory_service.v1.ListRequest"> & {
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * session_id that the items have. Empty: any.
+   * Only items of this session. Empty: any.
    *
    * @generated from field: string session_id = 4;
    */
   sessionId: string;
 
   /**
-   * labels that the items have, all of them, with these very values. Empty: any.
+   * Only items that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 5;
    */
   labels: { [key: string]: string };
 
   /**
-   * start_time: items whose create_time is at or after it. Unset: no bound.
+   * Only items with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: items whose create_time is before it. Unset: no bound.
+   * Only items with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 7;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * filter is an expression that holds for the items, as in RetrieveOptions. Empty: none.
+   * Only items that match this expression, as in RetrieveOptions. Empty: all.
    *
    * @generated from field: string filter = 8;
    */
   filter: string;
 
   /**
-   * newest_first turns the order round. False: oldest first.
+   * Reverse the order. False: oldest first.
    *
    * @generated from field: bool newest_first = 9;
    */
   newestFirst: boolean;
 
   /**
-   * include_embedding returns the items' vectors. False: they are left out.
+   * Return the items' vectors. False: they are omitted.
    *
    * @generated from field: bool include_embedding = 10;
    */
   includeEmbedding: boolean;
 
   /**
-   * kinds that the items have one of; ITEM_KIND_UNSPECIFIED stands for plain items. Empty: those of a
-   * conversation.
+   * Only items of one of these kinds; ITEM_KIND_UNSPECIFIED means plain items. Empty: those of
+   * conversations, see ItemKind.
    *
    * @generated from field: repeated memory_service.v1.ItemKind kinds = 11;
    */
   kinds: ItemKind[];
 
   /**
-   * min_trust that the items have, 0 to 1. Unset: any.
+   * The minimum trust of the items, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 12;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the items have one of, as in RetrieveOptions. Empty: any.
+   * Only items from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 13;
    */
@@ -1439,21 +1436,21 @@ export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
  */
 export type ListResponse = Message<"memory_service.v1.ListResponse"> & {
   /**
-   * items of the page.
+   * The items of the page.
    *
    * @generated from field: repeated memory_service.v1.MemoryItem items = 1;
    */
   items: MemoryItem[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * revision of the namespace that the page reflects.
+   * The revision of the namespace that the page reflects.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -1468,46 +1465,44 @@ export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 26);
 
 /**
- * UpdateRequest asks for an item to be changed.
+ * UpdateRequest is a change of an item.
  *
  * @generated from message memory_service.v1.UpdateRequest
  */
 export type UpdateRequest = Message<"memory_service.v1.UpdateRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * item with the id of the one to change and the new values. Required.
+   * The id of the item to change, and the new values. Required.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 2;
    */
   item?: MemoryItem | undefined;
 
   /**
-   * update_mask names the fields to take from `item`: "content" (or the name of its kind),
-   * "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
-   * "importance". "*": all
-   * of them. Unset: those that are set in `item`. When the content changes and no embedding comes
-   * with it, the server embeds it anew.
+   * The fields to take from `item`: "content" (or the name of its kind), "session_id", "create_time",
+   * "expire_time", "ttl", "labels", "metadata", "embedding", "importance", or "*" for all of them. Unset:
+   * the fields that are set in `item`. If the content changes and no embedding is sent, the server embeds
+   * the new content.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 3;
    */
   updateMask?: FieldMask | undefined;
 
   /**
-   * expected_revision makes the write conditional: it happens only if this is the item's revision.
-   * Unset: always.
+   * Write only if this is the item's current revision. Unset: write unconditionally.
    *
    * @generated from field: optional int64 expected_revision = 4;
    */
   expectedRevision?: bigint | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 5;
    */
@@ -1522,27 +1517,27 @@ export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 27);
 
 /**
- * UpdateResponse tells what was written.
+ * UpdateResponse is the result of Update.
  *
  * @generated from message memory_service.v1.UpdateResponse
  */
 export type UpdateResponse = Message<"memory_service.v1.UpdateResponse"> & {
   /**
-   * item as written, without its embedding.
+   * The item as written, without its embedding.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 1;
    */
   item?: MemoryItem | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * degraded names what the server could not do, such as embedding the text. Empty: nothing.
+   * Anything the server could not do, such as embed the text. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
@@ -1557,34 +1552,34 @@ export const UpdateResponseSchema: GenMessage<UpdateResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 28);
 
 /**
- * DeleteRequest asks for an item to be removed.
+ * DeleteRequest identifies the item to remove.
  *
  * @generated from message memory_service.v1.DeleteRequest
  */
 export type DeleteRequest = Message<"memory_service.v1.DeleteRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * id of the item. Required.
+   * The id of the item. Required.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * expected_revision makes the removal conditional on the item's revision. Unset: always.
+   * Delete only if this is the item's current revision. Unset: delete unconditionally.
    *
    * @generated from field: optional int64 expected_revision = 3;
    */
   expectedRevision?: bigint | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 4;
    */
@@ -1599,13 +1594,13 @@ export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 29);
 
 /**
- * DeleteResponse confirms the removal.
+ * DeleteResponse is the result of Delete.
  *
  * @generated from message memory_service.v1.DeleteResponse
  */
 export type DeleteResponse = Message<"memory_service.v1.DeleteResponse"> & {
   /**
-   * revision of the namespace after the removal.
+   * The revision of the namespace after the deletion.
    *
    * @generated from field: int64 revision = 1;
    */
@@ -1620,20 +1615,20 @@ export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 30);
 
 /**
- * ResetRequest asks for everything of a namespace to be removed.
+ * ResetRequest names the namespace to empty.
  *
  * @generated from message memory_service.v1.ResetRequest
  */
 export type ResetRequest = Message<"memory_service.v1.ResetRequest"> & {
   /**
-   * namespace to empty. Required.
+   * The namespace to empty. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 2;
    */
@@ -1648,27 +1643,27 @@ export const ResetRequestSchema: GenMessage<ResetRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 31);
 
 /**
- * ResetResponse confirms the removal.
+ * ResetResponse is the result of Reset.
  *
  * @generated from message memory_service.v1.ResetResponse
  */
 export type ResetResponse = Message<"memory_service.v1.ResetResponse"> & {
   /**
-   * removed_count is how many items were removed.
+   * Number of items removed.
    *
    * @generated from field: int64 removed_count = 1;
    */
   removedCount: bigint;
 
   /**
-   * removed_state_count is how many state keys were removed.
+   * Number of state keys removed.
    *
    * @generated from field: int64 removed_state_count = 2;
    */
   removedStateCount: bigint;
 
   /**
-   * revision of the namespace after the removal.
+   * The revision of the namespace after the reset.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -1683,28 +1678,28 @@ export const ResetResponseSchema: GenMessage<ResetResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 32);
 
 /**
- * WatchRequest asks for the changes of a namespace.
+ * WatchRequest names the namespace to watch.
  *
  * @generated from message memory_service.v1.WatchRequest
  */
 export type WatchRequest = Message<"memory_service.v1.WatchRequest"> & {
   /**
-   * namespace to watch. Required. It need not exist yet.
+   * The namespace to watch. Required. It need not exist yet.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * after_revision: changes later than this revision. 0: all from the beginning. Unset: those that
-   * happen from now on.
+   * Send the changes after this revision. 0: all changes from the beginning. Unset: only new changes.
    *
    * @generated from field: optional int64 after_revision = 2;
    */
   afterRevision?: bigint | undefined;
 
   /**
-   * heartbeat_interval is how long the stream may be silent. Unset: 15 s. At least 100 ms.
+   * The longest time without a message. Unset: 15 s. At least 100 ms; values above 1 hour are reduced
+   * to 1 hour.
    *
    * @generated from field: google.protobuf.Duration heartbeat_interval = 3;
    */
@@ -1719,20 +1714,20 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 33);
 
 /**
- * WatchResponse is one change, or a heartbeat.
+ * WatchResponse is a change or a heartbeat.
  *
  * @generated from message memory_service.v1.WatchResponse
  */
 export type WatchResponse = Message<"memory_service.v1.WatchResponse"> & {
   /**
-   * change that happened. Unset: a heartbeat.
+   * The change. Unset: a heartbeat.
    *
    * @generated from field: memory_service.v1.Change change = 1;
    */
   change?: Change | undefined;
 
   /**
-   * revision up to which everything has been sent: where to resume.
+   * Everything up to this revision has been sent: resume from here.
    *
    * @generated from field: int64 revision = 2;
    */
@@ -1753,43 +1748,44 @@ export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
  */
 export type Change = Message<"memory_service.v1.Change"> & {
   /**
-   * type of the change.
+   * The type of the change.
    *
    * @generated from field: memory_service.v1.ChangeType type = 1;
    */
   type: ChangeType;
 
   /**
-   * revision of the change.
+   * The revision of the change.
    *
    * @generated from field: int64 revision = 2;
    */
   revision: bigint;
 
   /**
-   * item_id of the item that changed. Empty: the change is not one of an item.
+   * The id of the changed item. Empty: not a change of an item.
    *
    * @generated from field: string item_id = 3;
    */
   itemId: string;
 
   /**
-   * item as this change left it, without its embedding. Unset when a later change has replaced or
-   * removed it: that change follows.
+   * The item after this change, without its embedding. Unset if a later change replaced or removed the
+   * item; that change follows.
    *
    * @generated from field: memory_service.v1.MemoryItem item = 4;
    */
   item?: MemoryItem | undefined;
 
   /**
-   * state_key of the state that changed. Empty: the change is not one of a state.
+   * The key of the changed state. Empty: not a change of a state.
    *
    * @generated from field: string state_key = 5;
    */
   stateKey: string;
 
   /**
-   * state as this change left it, with its value. Unset when a later change has replaced or removed it.
+   * The state after this change, with its value. Unset if a later change replaced or removed the state;
+   * that change follows.
    *
    * @generated from field: memory_service.v1.StateEntry state = 6;
    */
@@ -1804,27 +1800,27 @@ export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 35);
 
 /**
- * ExportRequest asks for the contents of a namespace.
+ * ExportRequest names the namespace to export.
  *
  * @generated from message memory_service.v1.ExportRequest
  */
 export type ExportRequest = Message<"memory_service.v1.ExportRequest"> & {
   /**
-   * namespace to export. Required. Errors: NAMESPACE_NOT_FOUND.
+   * The namespace to export. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * after_revision: only what was written later than this revision. 0: everything.
+   * Send only what was written after this revision. 0: everything.
    *
    * @generated from field: int64 after_revision = 2;
    */
   afterRevision: bigint;
 
   /**
-   * include_embedding returns the items' vectors. False: they are left out.
+   * Return the items' vectors. False: they are omitted.
    *
    * @generated from field: bool include_embedding = 3;
    */
@@ -1845,13 +1841,13 @@ export const ExportRequestSchema: GenMessage<ExportRequest> = /*@__PURE__*/
  */
 export type ExportResponse = Message<"memory_service.v1.ExportResponse"> & {
   /**
-   * record of the namespace.
+   * The record.
    *
    * @generated from oneof memory_service.v1.ExportResponse.record
    */
   record: {
     /**
-     * item of the namespace.
+     * An item of the namespace.
      *
      * @generated from field: memory_service.v1.MemoryItem item = 1;
      */
@@ -1859,7 +1855,7 @@ export type ExportResponse = Message<"memory_service.v1.ExportResponse"> & {
     case: "item";
   } | {
     /**
-     * state of the namespace, with its value.
+     * A state of the namespace, with its value.
      *
      * @generated from field: memory_service.v1.StateEntry state = 2;
      */
@@ -1868,7 +1864,7 @@ export type ExportResponse = Message<"memory_service.v1.ExportResponse"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * revision up to which everything has been sent: where to resume.
+   * Everything up to this revision has been sent: resume from here.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -1883,14 +1879,14 @@ export const ExportResponseSchema: GenMessage<ExportResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 37);
 
 /**
- * ItemKind tells which service an item is of, and what it is there.
+ * ItemKind is the service that an item belongs to, and its role there.
  *
  * @generated from enum memory_service.v1.ItemKind
  */
 export enum ItemKind {
   /**
-   * Added by MemoryService. In requests, as a list of kinds that is empty: those of a conversation,
-   * which are plain items, messages, responses and reflections.
+   * Added by MemoryService. In requests, an empty list of kinds selects conversations: plain items,
+   * messages, responses and reflections.
    *
    * @generated from enum value: ITEM_KIND_UNSPECIFIED = 0;
    */
@@ -1925,7 +1921,7 @@ export enum ItemKind {
   USER_MEMORY = 4,
 
   /**
-   * A document of KnowledgeService. Its fragments are searched, not the document itself.
+   * A document of KnowledgeService. Searches find its fragments, not the document itself.
    *
    * @generated from enum value: ITEM_KIND_DOCUMENT = 5;
    */
@@ -1946,62 +1942,62 @@ export const ItemKindSchema: GenEnum<ItemKind> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 0);
 
 /**
- * SourceKind tells where the content of an item comes from.
+ * SourceKind is the origin of an item's content.
  *
  * @generated from enum memory_service.v1.SourceKind
  */
 export enum SourceKind {
   /**
-   * Not said, and the content does not tell: a text or data of a caller of which nothing is known.
+   * Unknown: the writer did not say, and the content does not show it (text or data).
    *
    * @generated from enum value: SOURCE_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * A human said it. Implied by ROLE_USER.
+   * Said by a human. Implied by ROLE_USER.
    *
    * @generated from enum value: SOURCE_KIND_USER = 1;
    */
   USER = 1,
 
   /**
-   * An agent, or its model, said it. Implied by ROLE_ASSISTANT.
+   * Said by an agent or its model. Implied by ROLE_ASSISTANT.
    *
    * @generated from enum value: SOURCE_KIND_AGENT = 2;
    */
   AGENT = 2,
 
   /**
-   * A tool returned it. Implied by ROLE_TOOL and by a tool_call_result.
+   * Returned by a tool. Implied by ROLE_TOOL and by tool_call_result.
    *
    * @generated from enum value: SOURCE_KIND_TOOL = 3;
    */
   TOOL = 3,
 
   /**
-   * It was read on the web.
+   * Read on the web.
    *
    * @generated from enum value: SOURCE_KIND_WEB = 4;
    */
   WEB = 4,
 
   /**
-   * It stands in a document. Implied for those of KnowledgeService.
+   * Part of a document. Implied for documents and fragments of KnowledgeService.
    *
    * @generated from enum value: SOURCE_KIND_DOCUMENT = 5;
    */
   DOCUMENT = 5,
 
   /**
-   * It was made of other items: a reflection, a memory that was extracted or consolidated.
+   * Made from other items: a reflection, or an extracted or consolidated memory.
    *
    * @generated from enum value: SOURCE_KIND_DERIVED = 6;
    */
   DERIVED = 6,
 
   /**
-   * It was imported by somebody who does not administer the server.
+   * Imported by a caller that is not an administrator.
    *
    * @generated from enum value: SOURCE_KIND_IMPORT = 7;
    */
@@ -2015,13 +2011,13 @@ export const SourceKindSchema: GenEnum<SourceKind> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 1);
 
 /**
- * Role of the one who speaks.
+ * Role is the role of the author of a message.
  *
  * @generated from enum memory_service.v1.Role
  */
 export enum Role {
   /**
-   * Not said. Refused in messages that are added.
+   * Not given. Rejected in messages that are added.
    *
    * @generated from enum value: ROLE_UNSPECIFIED = 0;
    */
@@ -2035,7 +2031,7 @@ export enum Role {
   SYSTEM = 1,
 
   /**
-   * The human, or the agent that stands in for one.
+   * The human, or an agent in that role.
    *
    * @generated from enum value: ROLE_USER = 2;
    */
@@ -2063,35 +2059,35 @@ export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 2);
 
 /**
- * OnDuplicate tells what becomes of an imported item whose id exists already.
+ * OnDuplicate selects how Import handles an item id or a state key that already exists.
  *
  * @generated from enum memory_service.v1.OnDuplicate
  */
 export enum OnDuplicate {
   /**
-   * Like ON_DUPLICATE_FAIL.
+   * The same as ON_DUPLICATE_FAIL.
    *
    * @generated from enum value: ON_DUPLICATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The batch is refused, for an item with ITEM_ALREADY_EXISTS and for a state with
-   * VERSION_MISMATCH, and the import ends.
+   * Reject the batch and end the import, with ITEM_ALREADY_EXISTS for an item and VERSION_MISMATCH for
+   * a state.
    *
    * @generated from enum value: ON_DUPLICATE_FAIL = 1;
    */
   FAIL = 1,
 
   /**
-   * The stored item stays as it is, and is counted as skipped. Makes an import resumable.
+   * Keep the stored entry and count it as skipped. Makes an import resumable.
    *
    * @generated from enum value: ON_DUPLICATE_SKIP = 2;
    */
   SKIP = 2,
 
   /**
-   * The imported item takes the place of the stored one.
+   * Replace the stored entry.
    *
    * @generated from enum value: ON_DUPLICATE_REPLACE = 3;
    */
@@ -2105,35 +2101,34 @@ export const OnDuplicateSchema: GenEnum<OnDuplicate> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 3);
 
 /**
- * RetrieveMode tells by what a query is answered.
+ * RetrieveMode selects how a query is answered.
  *
  * @generated from enum memory_service.v1.RetrieveMode
  */
 export enum RetrieveMode {
   /**
-   * What fits the query: words and vectors together for a text, vectors for a vector alone,
-   * recency for no query.
+   * Chosen by the query: hybrid for a text, vectors for a vector alone, recency without a query.
    *
    * @generated from enum value: RETRIEVE_MODE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Words and vectors together.
+   * Words and vectors.
    *
    * @generated from enum value: RETRIEVE_MODE_HYBRID = 1;
    */
   HYBRID = 1,
 
   /**
-   * Vectors alone: the cosine similarity to the query's vector.
+   * Vectors only: cosine similarity to the query's vector.
    *
    * @generated from enum value: RETRIEVE_MODE_VECTOR = 2;
    */
   VECTOR = 2,
 
   /**
-   * Words alone: BM25 over the namespace, the words of a turn's neighbours in its session counting, too.
+   * Words only: BM25 within the namespace. Turns also match words of neighbouring turns of their session.
    *
    * @generated from enum value: RETRIEVE_MODE_LEXICAL = 3;
    */
@@ -2147,7 +2142,7 @@ export const RetrieveModeSchema: GenEnum<RetrieveMode> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 4);
 
 /**
- * DegradationReason tells what could not be done.
+ * DegradationReason is the cause of a degradation.
  *
  * @generated from enum memory_service.v1.DegradationReason
  */
@@ -2160,67 +2155,66 @@ export enum DegradationReason {
   UNSPECIFIED = 0,
 
   /**
-   * The server runs without an embedder: text was searched or indexed by its words alone.
+   * The server has no embedder: text was searched or indexed by words only.
    *
    * @generated from enum value: DEGRADATION_REASON_NO_EMBEDDER = 1;
    */
   NO_EMBEDDER = 1,
 
   /**
-   * The embedder did not answer: text was searched by its words alone.
+   * The embedder did not respond: text was searched by words only.
    *
    * @generated from enum value: DEGRADATION_REASON_EMBEDDER_UNAVAILABLE = 2;
    */
   EMBEDDER_UNAVAILABLE = 2,
 
   /**
-   * The vectors of the namespace are its clients' own, or come from another model: text was
-   * searched or indexed by its words alone. Send vectors.
+   * The vectors of the namespace come from clients or from another model: text was searched or indexed
+   * by words only. Send vectors.
    *
    * @generated from enum value: DEGRADATION_REASON_FOREIGN_VECTORS = 3;
    */
   FOREIGN_VECTORS = 3,
 
   /**
-   * Not sent: `decided_by` tells it. The server runs without a language model: rules decided.
+   * Not sent; see `decided_by`. The server has no language model: rules decided.
    *
    * @generated from enum value: DEGRADATION_REASON_NO_LLM = 4;
    */
   NO_LLM = 4,
 
   /**
-   * Not sent: `decided_by` and `failures` tell it. The language model did not answer, or not in a way that
-   * could be read: rules decided.
+   * Not sent; see `decided_by` and `failures`. The language model gave no usable answer: rules decided.
    *
    * @generated from enum value: DEGRADATION_REASON_LLM_UNAVAILABLE = 5;
    */
   LLM_UNAVAILABLE = 5,
 
   /**
-   * Items of the namespace wait for their vectors: until then they are found by their words alone.
+   * Items of the namespace wait for their vectors and are found by words only until then.
    *
    * @generated from enum value: DEGRADATION_REASON_EMBEDDING_PENDING = 6;
    */
   EMBEDDING_PENDING = 6,
 
   /**
-   * The server runs without a reranker: the order is that of the scores.
+   * The server has no reranker: results keep the order of their scores.
    *
    * @generated from enum value: DEGRADATION_REASON_NO_RERANKER = 7;
    */
   NO_RERANKER = 7,
 
   /**
-   * The reranker failed: the order is that of the scores.
+   * The reranker failed: results keep the order of their scores.
    *
    * @generated from enum value: DEGRADATION_REASON_RERANKER_UNAVAILABLE = 8;
    */
   RERANKER_UNAVAILABLE = 8,
 
   /**
-   * The server's write policy put the write into quarantine; the message has its reason. It is kept, but
-   * nothing of it can be read, and nothing it would replace or end is changed, until an administrator
-   * releases it. What the answer tells of items is what they would be: they have no revision.
+   * The server's write policy quarantined the write; the message has its reason. Until an administrator
+   * releases the write, nothing of it is visible, and nothing that it would replace or end changes. The
+   * items in the response are what would be written and have no revision.
    *
    * @generated from enum value: DEGRADATION_REASON_QUARANTINED = 9;
    */
@@ -2234,7 +2228,7 @@ export const DegradationReasonSchema: GenEnum<DegradationReason> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 5);
 
 /**
- * ChangeType tells what happened.
+ * ChangeType is the type of a change.
  *
  * @generated from enum memory_service.v1.ChangeType
  */
@@ -2268,21 +2262,21 @@ export enum ChangeType {
   ITEM_DELETED = 3,
 
   /**
-   * An item's expire_time passed.
+   * An item expired.
    *
    * @generated from enum value: CHANGE_TYPE_ITEM_EXPIRED = 4;
    */
   ITEM_EXPIRED = 4,
 
   /**
-   * Everything was removed from the namespace.
+   * The namespace was reset.
    *
    * @generated from enum value: CHANGE_TYPE_RESET = 5;
    */
   RESET = 5,
 
   /**
-   * A state value was saved.
+   * A state was saved.
    *
    * @generated from enum value: CHANGE_TYPE_STATE_SAVED = 6;
    */
@@ -2296,14 +2290,14 @@ export enum ChangeType {
   STATE_DELETED = 7,
 
   /**
-   * A state entry's time to live ended.
+   * A state expired.
    *
    * @generated from enum value: CHANGE_TYPE_STATE_EXPIRED = 8;
    */
   STATE_EXPIRED = 8,
 
   /**
-   * Every state key was removed.
+   * All state keys were removed.
    *
    * @generated from enum value: CHANGE_TYPE_STATE_CLEARED = 9;
    */
@@ -2317,10 +2311,10 @@ export const ChangeTypeSchema: GenEnum<ChangeType> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 6);
 
 /**
- * MemoryService keeps what was said and what tools returned, and finds it again.
+ * MemoryService stores messages, notes and tool results, and searches them.
  *
- * A namespace is the unit of isolation and of ordering: usually one user or one agent. It begins
- * with its first write. Each namespace has a revision, a number that grows with every write.
+ * A namespace is the unit of isolation and ordering, usually one user or agent. The first write
+ * creates it. Each namespace has a revision, a number that grows with every write.
  *
  * Example: grpcurl -plaintext -d '{"namespace":"demo","item":{"text":"Ada likes tea"}}' localhost:50051 memory_service.v1.MemoryService/Add
  *
@@ -2328,8 +2322,8 @@ export const ChangeTypeSchema: GenEnum<ChangeType> = /*@__PURE__*/
  */
 export const MemoryService: GenService<{
   /**
-   * Add writes one item. When it returns, the item is on disk and every later read sees it.
-   * Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. May be retried when it carries a `request_id`.
+   * Add writes one item. When it returns, the item is on disk and visible to every later read.
+   * Errors: ITEM_ALREADY_EXISTS, DIMENSION_MISMATCH. Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.MemoryService.Add
    */
@@ -2339,7 +2333,7 @@ export const MemoryService: GenService<{
     output: typeof AddResponseSchema;
   },
   /**
-   * BatchAdd writes all its items or none, at most 1000.
+   * BatchAdd writes up to 1000 items atomically: all or none. Errors and retries are as in Add.
    *
    * @generated from rpc memory_service.v1.MemoryService.BatchAdd
    */
@@ -2349,8 +2343,8 @@ export const MemoryService: GenService<{
     output: typeof BatchAddResponseSchema;
   },
   /**
-   * Import writes a stream of batches, each of them atomic, as fast as the store takes them. Items
-   * that carry ids can be sent again after a break: see `on_duplicate`.
+   * Import writes a stream of batches, each atomic, as fast as the store accepts them. After an
+   * interruption, items with ids can be sent again: see `on_duplicate`.
    *
    * @generated from rpc memory_service.v1.MemoryService.Import
    */
@@ -2360,8 +2354,8 @@ export const MemoryService: GenService<{
     output: typeof ImportResponseSchema;
   },
   /**
-   * Retrieve returns what an agent needs for its next step: without a query the newest items, the
-   * oldest of them first; with a query the best items, the best first.
+   * Retrieve returns the best matches for a query, best first, or without a query the newest items,
+   * oldest first. Errors: EMBEDDER_REQUIRED if the mode is VECTOR and the text cannot be embedded.
    *
    * @generated from rpc memory_service.v1.MemoryService.Retrieve
    */
@@ -2381,7 +2375,7 @@ export const MemoryService: GenService<{
     output: typeof GetResponseSchema;
   },
   /**
-   * List pages through the items of a namespace in the order in which they were added.
+   * List pages through the items of a namespace in insertion order.
    *
    * @generated from rpc memory_service.v1.MemoryService.List
    */
@@ -2391,7 +2385,7 @@ export const MemoryService: GenService<{
     output: typeof ListResponseSchema;
   },
   /**
-   * Update changes fields of an item. Its place in the order of the namespace stays.
+   * Update changes fields of an item, which keeps its place in the order of the namespace.
    * Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
    *
    * @generated from rpc memory_service.v1.MemoryService.Update
@@ -2402,7 +2396,7 @@ export const MemoryService: GenService<{
     output: typeof UpdateResponseSchema;
   },
   /**
-   * Delete removes an item from the records, from every index and from everything derived from it.
+   * Delete removes an item from the records, every index and everything derived from it.
    * Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
    *
    * @generated from rpc memory_service.v1.MemoryService.Delete
@@ -2413,8 +2407,8 @@ export const MemoryService: GenService<{
     output: typeof DeleteResponseSchema;
   },
   /**
-   * Reset removes everything of a namespace: items, state and history. Revisions go on from where
-   * they were, and the namespace takes vectors of any dimension again.
+   * Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
+   * accepts vectors of any dimension again.
    *
    * @generated from rpc memory_service.v1.MemoryService.Reset
    */
@@ -2424,9 +2418,9 @@ export const MemoryService: GenService<{
     output: typeof ResetResponseSchema;
   },
   /**
-   * Watch sends every change of a namespace after a revision, and goes on as changes happen. Its
-   * first message is a heartbeat that tells where the stream begins. To resume after a break, pass the
-   * `revision` of the last message.
+   * Watch streams the changes of a namespace after a revision, then new ones as they happen. The first
+   * message is a heartbeat with the revision at which the stream begins. To resume after an
+   * interruption, pass the `revision` of the last message.
    *
    * @generated from rpc memory_service.v1.MemoryService.Watch
    */
@@ -2436,8 +2430,8 @@ export const MemoryService: GenService<{
     output: typeof WatchResponseSchema;
   },
   /**
-   * Export sends every item and every state entry of a namespace, ordered by revision. To resume
-   * after a break, pass the `revision` of the last message.
+   * Export streams all items and states of a namespace in order of revision. To resume after an
+   * interruption, pass the `revision` of the last message. Errors: NAMESPACE_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.MemoryService.Export
    */

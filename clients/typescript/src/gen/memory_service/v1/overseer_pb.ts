@@ -19,28 +19,28 @@ export const file_memory_service_v1_overseer: GenFile = /*@__PURE__*/
   fileDesc("CiBtZW1vcnlfc2VydmljZS92MS9vdmVyc2Vlci5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiaQoPRGVjaXNpb25GYWlsdXJlEjgKBnJlYXNvbhgBIAEoDjIoLm1lbW9yeV9zZXJ2aWNlLnYxLkRlY2lzaW9uRmFpbHVyZVJlYXNvbhIPCgdtZXNzYWdlGAIgASgJEgsKA2tleRgDIAEoCSJwCghMbG1Vc2FnZRINCgVtb2RlbBgBIAEoCRISCgpjYWxsX2NvdW50GAIgASgFEhQKDGNhY2hlZF9jb3VudBgDIAEoBRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAyLQAQoLS2V5RGVjaXNpb24SCwoDa2V5GAEgASgJEi4KB3ZlcmRpY3QYAiABKA4yHS5tZW1vcnlfc2VydmljZS52MS5LZXlWZXJkaWN0EjAKCmRlY2lkZWRfYnkYAyABKA4yHC5tZW1vcnlfc2VydmljZS52MS5EZWNpZGVkQnkSDgoGcmVhc29uGAQgASgJEg0KBXNjb3JlGAUgASgBEjMKC2V4cGxhbmF0aW9uGAYgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuRXhwbGFuYXRpb24ilgIKFUNoZWNrUmVsZXZhbmNlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEZ29hbBgCIAEoCRISCgVsaW1pdBgDIAEoBUgAiAEBEhcKCm1heF90b2tlbnMYBCABKAVIAYgBARIPCgdwYXR0ZXJuGAUgASgJEhsKDm1heF9jYW5kaWRhdGVzGAYgASgFSAKIAQESEwoLb21pdF92YWx1ZXMYByABKAgSLwoJZGVjaWRlX2J5GAggASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg8KB2V4cGxhaW4YCSABKAhCCAoGX2xpbWl0Qg0KC19tYXhfdG9rZW5zQhEKD19tYXhfY2FuZGlkYXRlcyKlAwoWQ2hlY2tSZWxldmFuY2VSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIwCgpkZWNpZGVkX2J5GAIgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg4KBnJlYXNvbhgDIAEoCRIxCglkZWNpc2lvbnMYBCADKAsyHi5tZW1vcnlfc2VydmljZS52MS5LZXlEZWNpc2lvbhI0CghmYWlsdXJlcxgFIAMoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLkRlY2lzaW9uRmFpbHVyZRIUCgxjb250ZXh0X3RleHQYBiABKAkSEwoLdG9rZW5fY291bnQYByABKAUSEQoJa2V5X2NvdW50GAggASgDEi4KCWxsbV91c2FnZRgJIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkxsbVVzYWdlEjAKCGRlZ3JhZGVkGAogAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YCyABKAMi0AIKGUV2YWx1YXRlRm9yU3RvcmFnZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXRvb2xfbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEZ29hbBgEIAEoCRIMCgRzYXZlGAUgASgIEioKCWFyZ3VtZW50cxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIaXNfZXJyb3IYByABKAgSCwoDa2V5GAggASgJEhEKCW92ZXJ3cml0ZRgJIAEoCBImCgN0dGwYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoJZGVjaWRlX2J5GAsgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5EhIKCnJlcXVlc3RfaWQYDCABKAkipwMKGkV2YWx1YXRlRm9yU3RvcmFnZVJlc3BvbnNlEhMKC3Nob3VsZF9zYXZlGAEgASgIEgsKA2tleRgCIAEoCRIOCgZyZWFzb24YAyABKAkSMAoKZGVjaWRlZF9ieRgEIAEoDjIcLm1lbW9yeV9zZXJ2aWNlLnYxLkRlY2lkZWRCeRINCgVzYXZlZBgFIAEoCBIsCgVlbnRyeRgGIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSDwoHc2tpcHBlZBgHIAEoCBITCgtkZXNjcmlwdGlvbhgIIAEoCRIYChBleGlzdGluZ192ZXJzaW9uGAkgASgDEjQKCGZhaWx1cmVzGAogAygLMiIubWVtb3J5X3NlcnZpY2UudjEuRGVjaXNpb25GYWlsdXJlEi4KCWxsbV91c2FnZRgLIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkxsbVVzYWdlEjAKCGRlZ3JhZGVkGAwgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YDSABKAMqUQoJRGVjaWRlZEJ5EhoKFkRFQ0lERURfQllfVU5TUEVDSUZJRUQQABISCg5ERUNJREVEX0JZX0xMTRABEhQKEERFQ0lERURfQllfUlVMRVMQAirKAwoVRGVjaXNpb25GYWlsdXJlUmVhc29uEicKI0RFQ0lTSU9OX0ZBSUxVUkVfUkVBU09OX1VOU1BFQ0lGSUVEEAASKwonREVDSVNJT05fRkFJTFVSRV9SRUFTT05fTExNX1VOQVZBSUxBQkxFEAESJwojREVDSVNJT05fRkFJTFVSRV9SRUFTT05fTExNX1RJTUVPVVQQAhIuCipERUNJU0lPTl9GQUlMVVJFX1JFQVNPTl9MTE1fSU5WQUxJRF9BTlNXRVIQAxImCiJERUNJU0lPTl9GQUlMVVJFX1JFQVNPTl9MTE1fUEFVU0VEEAQSLworREVDSVNJT05fRkFJTFVSRV9SRUFTT05fTExNX0JVREdFVF9FWENFRURFRBAFEicKI0RFQ0lTSU9OX0ZBSUxVUkVfUkVBU09OX1VOS05PV05fS0VZEAYSKQolREVDSVNJT05fRkFJTFVSRV9SRUFTT05fSU5WQUxJRF9WQUxVRRAHEiYKIkRFQ0lTSU9OX0ZBSUxVUkVfUkVBU09OX0tFWV9FWElTVFMQCBItCilERUNJU0lPTl9GQUlMVVJFX1JFQVNPTl9DSEFOR0VEX01FQU5XSElMRRAJKnoKCktleVZlcmRpY3QSGwoXS0VZX1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIYChRLRVlfVkVSRElDVF9SRUxFVkFOVBABEhwKGEtFWV9WRVJESUNUX05PVF9SRUxFVkFOVBACEhcKE0tFWV9WRVJESUNUX09NSVRURUQQAzLrAQoPT3ZlcnNlZXJTZXJ2aWNlEmUKDkNoZWNrUmVsZXZhbmNlEigubWVtb3J5X3NlcnZpY2UudjEuQ2hlY2tSZWxldmFuY2VSZXF1ZXN0GikubWVtb3J5X3NlcnZpY2UudjEuQ2hlY2tSZWxldmFuY2VSZXNwb25zZRJxChJFdmFsdWF0ZUZvclN0b3JhZ2USLC5tZW1vcnlfc2VydmljZS52MS5FdmFsdWF0ZUZvclN0b3JhZ2VSZXF1ZXN0Gi0ubWVtb3J5X3NlcnZpY2UudjEuRXZhbHVhdGVGb3JTdG9yYWdlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_memory_service_v1_memory, file_memory_service_v1_state]);
 
 /**
- * DecisionFailure is something that went wrong on the way to a decision, and was got over.
+ * DecisionFailure is a failure that was handled during a decision.
  *
  * @generated from message memory_service.v1.DecisionFailure
  */
 export type DecisionFailure = Message<"memory_service.v1.DecisionFailure"> & {
   /**
-   * reason that it went wrong.
+   * The failure, for programs.
    *
    * @generated from field: memory_service.v1.DecisionFailureReason reason = 1;
    */
   reason: DecisionFailureReason;
 
   /**
-   * message for a human.
+   * An explanation for a human.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * key of the state, or id of the memory, that it is about; for UNKNOWN_KEY what the language
-   * model named, cut to 512 bytes. Empty: the whole decision.
+   * The state key or memory id concerned; for UNKNOWN_KEY the language model's value, cut to 512 bytes.
+   * Empty: the whole decision.
    *
    * @generated from field: string key = 3;
    */
@@ -55,41 +55,41 @@ export const DecisionFailureSchema: GenMessage<DecisionFailure> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_overseer, 0);
 
 /**
- * LlmUsage tells what an answer cost at the language model.
+ * LlmUsage is the language model usage of a call.
  *
  * @generated from message memory_service.v1.LlmUsage
  */
 export type LlmUsage = Message<"memory_service.v1.LlmUsage"> & {
   /**
-   * model that was asked, as "provider:model". Empty: none was.
+   * The model, as "provider:model". Empty: none was called.
    *
    * @generated from field: string model = 1;
    */
   model: string;
 
   /**
-   * call_count is how many times it was called, retries and repairs included. 0: never.
+   * Number of calls to the model, including retries and repairs. 0: none.
    *
    * @generated from field: int32 call_count = 2;
    */
   callCount: number;
 
   /**
-   * cached_count is how many questions were answered from the cache instead. 0: none.
+   * Number of questions that were answered from the cache. 0: none.
    *
    * @generated from field: int32 cached_count = 3;
    */
   cachedCount: number;
 
   /**
-   * input_tokens of all calls, as the provider counts them. 0: none, or not told.
+   * Input tokens of all calls, as counted by the provider. 0: none, or not reported.
    *
    * @generated from field: int64 input_tokens = 4;
    */
   inputTokens: bigint;
 
   /**
-   * output_tokens of all calls, as the provider counts them. 0: none, or not told.
+   * Output tokens of all calls, as counted by the provider. 0: none, or not reported.
    *
    * @generated from field: int64 output_tokens = 5;
    */
@@ -104,49 +104,49 @@ export const LlmUsageSchema: GenMessage<LlmUsage> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_overseer, 1);
 
 /**
- * KeyDecision is what was decided on one key, by whom and why.
+ * KeyDecision is the decision on one key.
  *
  * @generated from message memory_service.v1.KeyDecision
  */
 export type KeyDecision = Message<"memory_service.v1.KeyDecision"> & {
   /**
-   * key that was decided on. It exists.
+   * The key. It exists.
    *
    * @generated from field: string key = 1;
    */
   key: string;
 
   /**
-   * verdict on the key.
+   * The verdict on the key.
    *
    * @generated from field: memory_service.v1.KeyVerdict verdict = 2;
    */
   verdict: KeyVerdict;
 
   /**
-   * decided_by tells who decided on this key.
+   * The decider used for this key.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 3;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason for the verdict, for a human. At most 500 characters.
+   * The reason for the verdict, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * score of the key in the search for candidates, 0 to 1, higher is better. 0: the search did not
-   * find it, and it is a candidate because the namespace has few keys.
+   * The key's score in the search for candidates, 0 to 1; higher is better. 0: the search did not find it;
+   * it is a candidate because the namespace has few keys.
    *
    * @generated from field: double score = 5;
    */
   score: number;
 
   /**
-   * explanation of the score. Unset unless asked for.
+   * How the score was calculated. Unset unless `explain` is set.
    *
    * @generated from field: memory_service.v1.Explanation explanation = 6;
    */
@@ -161,71 +161,70 @@ export const KeyDecisionSchema: GenMessage<KeyDecision> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_overseer, 2);
 
 /**
- * CheckRelevanceRequest asks for the state that a goal needs.
+ * CheckRelevanceRequest is a goal to find state for.
  *
  * @generated from message memory_service.v1.CheckRelevanceRequest
  */
 export type CheckRelevanceRequest = Message<"memory_service.v1.CheckRelevanceRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no state.
+   * The namespace to read. Required. One that was never written to has no state.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * goal that the agent is about to work on, in plain words. Required. At most 16 KiB.
+   * What the agent is about to work on, in plain words. Required. At most 16 KiB.
    *
    * @generated from field: string goal = 2;
    */
   goal: string;
 
   /**
-   * limit is the most entries wanted. Unset: 10. At most 100. 0: none; only decisions are returned.
+   * The maximum number of entries. Unset: 10. At most 100. 0: return only decisions.
    *
    * @generated from field: optional int32 limit = 3;
    */
   limit?: number | undefined;
 
   /**
-   * max_tokens that the values of the answer may take together, estimated. An entry that does not
-   * fit is left out whole. Unset: 2000. -1: no bound but that of a response, about 3 MiB.
+   * The maximum number of tokens of all returned values, estimated. An entry that does not fit is omitted
+   * entirely. Unset: 2000. -1: no limit except the size of a response, about 3 MiB.
    *
    * @generated from field: optional int32 max_tokens = 4;
    */
   maxTokens?: number | undefined;
 
   /**
-   * pattern that the keys match, a glob as in SearchStateRequest. Empty: all keys.
+   * Only keys that match this glob, as in SearchStateRequest. Empty: all keys.
    *
    * @generated from field: string pattern = 5;
    */
   pattern: string;
 
   /**
-   * max_candidates is the most keys to be decided on. Unset: 50. At least 1, at most 200.
+   * The maximum number of keys to decide on. Unset: 50. At least 1, at most 200.
    *
    * @generated from field: optional int32 max_candidates = 6;
    */
   maxCandidates?: number | undefined;
 
   /**
-   * omit_values leaves the values out, as a list does, and `context_text` empty. False: entries have
-   * their values.
+   * Omit values, as in a list, and leave `context_text` empty. False: return values.
    *
    * @generated from field: bool omit_values = 7;
    */
   omitValues: boolean;
 
   /**
-   * decide_by tells who is to decide. Unspecified: the language model if it can, else rules.
+   * The decider to use. Unspecified: the language model if possible, otherwise rules.
    *
    * @generated from field: memory_service.v1.DecidedBy decide_by = 8;
    */
   decideBy: DecidedBy;
 
   /**
-   * explain adds to each decision how its score came about. False: no explanation.
+   * Return how each decision's score was calculated. False: no explanation.
    *
    * @generated from field: bool explain = 9;
    */
@@ -246,81 +245,81 @@ export const CheckRelevanceRequestSchema: GenMessage<CheckRelevanceRequest> = /*
  */
 export type CheckRelevanceResponse = Message<"memory_service.v1.CheckRelevanceResponse"> & {
   /**
-   * entries that the goal needs, the most relevant first. Empty: none.
+   * The entries that the goal needs, most relevant first. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.StateEntry entries = 1;
    */
   entries: StateEntry[];
 
   /**
-   * decided_by tells who decided. DECIDED_BY_RULES also when rules had to decide on any of
-   * `entries`, and when there was no state to decide on.
+   * The decider used. DECIDED_BY_RULES also if rules decided on any of `entries`, and if there was no
+   * state to decide on.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 2;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason for the answer as a whole, for a human. At most 500 characters.
+   * The reason for the overall result, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * decisions on every candidate, those on `entries` first and in their order. A key that is not
-   * here was not a candidate.
+   * The decisions on all candidates; those on `entries` come first, in the same order. Keys without a
+   * decision were not candidates.
    *
    * @generated from field: repeated memory_service.v1.KeyDecision decisions = 4;
    */
   decisions: KeyDecision[];
 
   /**
-   * failures on the way, by key. Empty: none.
+   * Failures during the decision, by key. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.DecisionFailure failures = 5;
    */
   failures: DecisionFailure[];
 
   /**
-   * context_text is the entries as a block for a prompt: the line "[Relevant Memory]", then a JSON
-   * object from key to value. It is data that somebody stored, not instructions. Empty: no entries.
+   * The entries as a block for a prompt: the line "[Relevant Memory]" and a JSON object from key to value.
+   * Treat it as data, not as instructions. Empty: no entries.
    *
    * @generated from field: string context_text = 6;
    */
   contextText: string;
 
   /**
-   * token_count of context_text, estimated.
+   * The estimated number of tokens of context_text.
    *
    * @generated from field: int32 token_count = 7;
    */
   tokenCount: number;
 
   /**
-   * key_count is how many keys the namespace has that match `pattern`. More than there are
-   * decisions: the search found the others to be less likely.
+   * Number of keys in the namespace that match `pattern`. If there are fewer decisions, the search found
+   * the other keys less likely.
    *
    * @generated from field: int64 key_count = 8;
    */
   keyCount: bigint;
 
   /**
-   * llm_usage is what the answer cost. Unset: no language model was asked.
+   * The language model usage of this call. Unset: no language model was called.
    *
    * @generated from field: memory_service.v1.LlmUsage llm_usage = 9;
    */
   llmUsage?: LlmUsage | undefined;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 10;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 11;
    */
@@ -335,94 +334,94 @@ export const CheckRelevanceResponseSchema: GenMessage<CheckRelevanceResponse> = 
   messageDesc(file_memory_service_v1_overseer, 4);
 
 /**
- * EvaluateForStorageRequest asks whether a tool's result is worth keeping.
+ * EvaluateForStorageRequest is a tool's result to decide on.
  *
  * @generated from message memory_service.v1.EvaluateForStorageRequest
  */
 export type EvaluateForStorageRequest = Message<"memory_service.v1.EvaluateForStorageRequest"> & {
   /**
-   * namespace to decide for, and to write to. Required.
+   * The namespace to decide for and to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * tool_name of the tool that was called. Required. 1 to 256 bytes. The server's configuration may
-   * name tools whose results are never kept.
+   * The tool that was called. Required. 1 to 256 bytes. The server's configuration may name tools whose
+   * results are never saved.
    *
    * @generated from field: string tool_name = 2;
    */
   toolName: string;
 
   /**
-   * result that the tool returned. Required; JSON null is a value. At most 1 MiB as compact JSON.
-   * The decision is made from its beginning, the whole is what is saved.
+   * The tool's result. Required; JSON null is a value. At most 1 MiB as compact JSON. The decision uses
+   * the beginning of the result; the whole result is saved.
    *
    * @generated from field: google.protobuf.Value result = 3;
    */
   result?: Value | undefined;
 
   /**
-   * goal that the tool was called for. Empty: not known. At most 16 KiB.
+   * The goal for which the tool was called. Empty: unknown. At most 16 KiB.
    *
    * @generated from field: string goal = 4;
    */
   goal: string;
 
   /**
-   * save has the result saved if that is what is decided. False: the decision is only told.
+   * Save the result if it is worth saving. False: only decide.
    *
    * @generated from field: bool save = 5;
    */
   save: boolean;
 
   /**
-   * arguments that the tool was called with. Unset: not known. At most 16 KiB as JSON.
+   * The arguments of the tool call. Unset: unknown. At most 16 KiB as JSON.
    *
    * @generated from field: google.protobuf.Struct arguments = 6;
    */
   arguments?: JsonObject | undefined;
 
   /**
-   * is_error tells that the tool failed; such a result is never kept. False: it did not.
+   * Whether the tool failed. The result of a failed call is never saved.
    *
    * @generated from field: bool is_error = 7;
    */
   isError: boolean;
 
   /**
-   * key to save under. Empty: the overseer names one. 1 to 512 bytes as in SaveStateRequest.
+   * The key to save under. Empty: chosen by the overseer. 1 to 512 bytes, as in SaveStateRequest.
    *
    * @generated from field: string key = 8;
    */
   key: string;
 
   /**
-   * overwrite lets the save replace the value of a key that exists. It still happens only if that
-   * value is the one that the decision was made from. False: a key that exists is left alone.
+   * Allow replacing the value of an existing key, provided that it has not changed since the decision.
+   * False: an existing key is not changed.
    *
    * @generated from field: bool overwrite = 9;
    */
   overwrite: boolean;
 
   /**
-   * ttl is how long a saved entry lives from now. Unset: until it is deleted. Must be positive.
+   * How long the saved entry lives from now. Unset: until it is deleted. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 10;
    */
   ttl?: Duration | undefined;
 
   /**
-   * decide_by tells who is to decide. Unspecified: the language model if it can, else rules.
+   * The decider to use. Unspecified: the language model if possible, otherwise rules.
    *
    * @generated from field: memory_service.v1.DecidedBy decide_by = 11;
    */
   decideBy: DecidedBy;
 
   /**
-   * request_id makes a retry safe, as in SaveStateRequest: it is answered with the decision of the
-   * first time. Empty: no protection.
+   * Makes a retry safe, as in SaveStateRequest: it returns the first call's decision. Empty: a retry
+   * decides and writes again.
    *
    * @generated from field: string request_id = 12;
    */
@@ -437,98 +436,99 @@ export const EvaluateForStorageRequestSchema: GenMessage<EvaluateForStorageReque
   messageDesc(file_memory_service_v1_overseer, 5);
 
 /**
- * EvaluateForStorageResponse tells what was decided, and what was saved.
+ * EvaluateForStorageResponse is the decision on a tool's result, and what was saved.
  *
  * @generated from message memory_service.v1.EvaluateForStorageResponse
  */
 export type EvaluateForStorageResponse = Message<"memory_service.v1.EvaluateForStorageResponse"> & {
   /**
-   * should_save is the decision: the result is worth keeping. False: it is not.
+   * The decision: whether the result is worth saving.
    *
    * @generated from field: bool should_save = 1;
    */
   shouldSave: boolean;
 
   /**
-   * key to keep it under. Empty: it is not worth keeping.
+   * The key to save it under. Empty: not worth saving.
    *
    * @generated from field: string key = 2;
    */
   key: string;
 
   /**
-   * reason for the decision, for a human. At most 500 characters.
+   * The reason for the decision, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * decided_by tells who decided.
+   * The decider used.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 4;
    */
   decidedBy: DecidedBy;
 
   /**
-   * saved tells that the result was saved. False: it was not to be, or `failures` says why not.
+   * Whether the result was saved. False: saving was not requested or not decided, or `failures` has the
+   * cause.
    *
    * @generated from field: bool saved = 5;
    */
   saved: boolean;
 
   /**
-   * entry as saved, without its value. Unset: nothing was saved.
+   * The entry as saved, without its value. Unset: nothing was saved.
    *
    * @generated from field: memory_service.v1.StateEntry entry = 6;
    */
   entry?: StateEntry | undefined;
 
   /**
-   * skipped tells that the tool is one of those whose results are never kept. False: it is not.
+   * Whether the tool is one whose results are never saved.
    *
    * @generated from field: bool skipped = 7;
    */
   skipped: boolean;
 
   /**
-   * description to keep with the value, so that it is found again. Empty: it is not worth keeping.
+   * The description to save with the value, by which it can be found. Empty: not worth saving.
    *
    * @generated from field: string description = 8;
    */
   description: string;
 
   /**
-   * existing_version of the key when it was decided on, for a SaveState of the caller's own with
-   * `expected_version`. 0: the key did not exist.
+   * The version of the key when the decision was made, to use as `expected_version` if the caller saves
+   * the result itself with SaveState. 0: the key did not exist.
    *
    * @generated from field: int64 existing_version = 9;
    */
   existingVersion: bigint;
 
   /**
-   * failures on the way. Empty: none.
+   * Failures during the decision. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.DecisionFailure failures = 10;
    */
   failures: DecisionFailure[];
 
   /**
-   * llm_usage is what the answer cost. Unset: no language model was asked.
+   * The language model usage of this call. Unset: no language model was called.
    *
    * @generated from field: memory_service.v1.LlmUsage llm_usage = 11;
    */
   llmUsage?: LlmUsage | undefined;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 12;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects; after the write, if there was one.
+   * The revision of the namespace that the response reflects: after the write, if there was one.
    *
    * @generated from field: int64 revision = 13;
    */
@@ -543,28 +543,29 @@ export const EvaluateForStorageResponseSchema: GenMessage<EvaluateForStorageResp
   messageDesc(file_memory_service_v1_overseer, 6);
 
 /**
- * DecidedBy tells who decided, or in a request who is to decide.
+ * DecidedBy is the decider that made a decision, or in a request the one to use.
  *
  * @generated from enum memory_service.v1.DecidedBy
  */
 export enum DecidedBy {
   /**
-   * In requests: the language model where there is one and it answers, else rules. In responses:
-   * nobody, as there was nothing to do.
+   * In requests: the language model if there is one and it answers, otherwise rules. In responses: there
+   * was nothing to decide.
    *
    * @generated from enum value: DECIDED_BY_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The language model. In requests: it alone; where it fails the call fails, and nothing is written.
+   * The language model. In requests: only the language model; if it fails, the call fails and nothing is
+   * written.
    *
    * @generated from enum value: DECIDED_BY_LLM = 1;
    */
   LLM = 1,
 
   /**
-   * The server's rules. In requests: they alone; no language model is asked.
+   * The server's rules. In requests: only rules; no language model is called.
    *
    * @generated from enum value: DECIDED_BY_RULES = 2;
    */
@@ -578,7 +579,7 @@ export const DecidedBySchema: GenEnum<DecidedBy> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_overseer, 0);
 
 /**
- * DecisionFailureReason tells what went wrong on the way to a decision.
+ * DecisionFailureReason is a failure during a decision.
  *
  * @generated from enum memory_service.v1.DecisionFailureReason
  */
@@ -591,64 +592,65 @@ export enum DecisionFailureReason {
   UNSPECIFIED = 0,
 
   /**
-   * The language model could not be reached or answered with an error, retries included.
+   * The language model was unreachable or returned an error, also after retries.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_LLM_UNAVAILABLE = 1;
    */
   LLM_UNAVAILABLE = 1,
 
   /**
-   * The language model did not answer within the time there was.
+   * The language model did not answer in time.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_LLM_TIMEOUT = 2;
    */
   LLM_TIMEOUT = 2,
 
   /**
-   * The language model's answer could not be read, nor could its answer to a request to repair it.
+   * The language model's answer was invalid, also after it was asked to repair it.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_LLM_INVALID_ANSWER = 3;
    */
   LLM_INVALID_ANSWER = 3,
 
   /**
-   * The language model failed too often of late, and is not asked for a while.
+   * The language model failed too often recently and is not called for a while.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_LLM_PAUSED = 4;
    */
   LLM_PAUSED = 4,
 
   /**
-   * The question, or what was asked lately, is over the cap on the language model's tokens.
+   * The question, or recent usage, exceeds the limit on the language model's tokens.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_LLM_BUDGET_EXCEEDED = 5;
    */
   LLM_BUDGET_EXCEEDED = 5,
 
   /**
-   * The language model named a key or an id that it was not shown. It was left out.
+   * The language model returned a key or an id that was not in its input. It was ignored.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_UNKNOWN_KEY = 6;
    */
   UNKNOWN_KEY = 6,
 
   /**
-   * A part of the language model's answer is not allowed, such as a malformed key, an unknown
-   * category or a text that is too long. It was left out, or rules took its place.
+   * A part of the language model's answer was not allowed, for example a malformed key, an unknown
+   * category or a text that is too long. It was ignored, or rules replaced it.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_INVALID_VALUE = 7;
    */
   INVALID_VALUE = 7,
 
   /**
-   * The key exists already, and `overwrite` was not set. Nothing was saved under it.
+   * The key already exists, and `overwrite` is not set. Nothing was saved under it.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_KEY_EXISTS = 8;
    */
   KEY_EXISTS = 8,
 
   /**
-   * What was decided on was changed or removed by another call meanwhile. Nothing was written for it.
+   * Another call changed or removed the subject of the decision in the meantime. Nothing was written for
+   * it.
    *
    * @generated from enum value: DECISION_FAILURE_REASON_CHANGED_MEANWHILE = 9;
    */
@@ -662,7 +664,7 @@ export const DecisionFailureReasonSchema: GenEnum<DecisionFailureReason> = /*@__
   enumDesc(file_memory_service_v1_overseer, 1);
 
 /**
- * KeyVerdict is what was decided on one key.
+ * KeyVerdict is the verdict on one key.
  *
  * @generated from enum memory_service.v1.KeyVerdict
  */
@@ -675,7 +677,7 @@ export enum KeyVerdict {
   UNSPECIFIED = 0,
 
   /**
-   * The goal needs it: its entry is in the answer.
+   * The goal needs it; its entry is in the response.
    *
    * @generated from enum value: KEY_VERDICT_RELEVANT = 1;
    */
@@ -689,8 +691,8 @@ export enum KeyVerdict {
   NOT_RELEVANT = 2,
 
   /**
-   * The goal needs it, and yet its entry is not in the answer: it is over `limit` or over
-   * `max_tokens`, or it was removed meanwhile. `reason` says which.
+   * The goal needs it, but its entry is not in the response: it exceeds `limit` or `max_tokens`, or was
+   * removed in the meantime. `reason` says which.
    *
    * @generated from enum value: KEY_VERDICT_OMITTED = 3;
    */
@@ -704,9 +706,9 @@ export const KeyVerdictSchema: GenEnum<KeyVerdict> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_overseer, 2);
 
 /**
- * OverseerService decides what of the saved state an agent needs for its goal, and what of a
- * tool's result is worth saving. A language model decides where the server has one, rules decide
- * where it has none or where it fails; the answer says who did, why, and what went wrong.
+ * OverseerService decides which saved state an agent needs for its goal, and whether a tool's result is
+ * worth saving. A language model decides if the server has one; rules decide otherwise, or if it fails.
+ * The response has who decided, why, and what failed.
  *
  * Example: grpcurl -plaintext -d '{"namespace":"demo","goal":"Who from my kudos list was active recently?"}' localhost:50051 memory_service.v1.OverseerService/CheckRelevance
  *
@@ -714,10 +716,10 @@ export const KeyVerdictSchema: GenEnum<KeyVerdict> = /*@__PURE__*/
  */
 export const OverseerService: GenService<{
   /**
-   * CheckRelevance returns the state that a goal needs, with its values. Candidates are found by
-   * searching keys, descriptions and values; then each is decided on. A key that does not exist is
-   * never returned. A namespace without state is answered without asking a language model.
-   * Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
+   * CheckRelevance returns the state entries that a goal needs, with their values. It finds candidates by
+   * searching keys, descriptions and values, then decides on each. Only existing keys are returned. For a
+   * namespace without state no language model is called.
+   * Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
    *
    * @generated from rpc memory_service.v1.OverseerService.CheckRelevance
    */
@@ -727,9 +729,9 @@ export const OverseerService: GenService<{
     output: typeof CheckRelevanceResponseSchema;
   },
   /**
-   * EvaluateForStorage decides whether a tool's result is worth keeping, and under which key, and
-   * saves it if asked to. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on
-   * the model. May be retried when it carries a `request_id`.
+   * EvaluateForStorage decides whether a tool's result is worth saving and under which key, and saves it
+   * if `save` is set. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language
+   * model. Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.OverseerService.EvaluateForStorage
    */

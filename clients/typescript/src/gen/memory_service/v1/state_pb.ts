@@ -15,78 +15,78 @@ export const file_memory_service_v1_state: GenFile = /*@__PURE__*/
   fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9zdGF0ZS5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEisAIKClN0YXRlRW50cnkSCwoDa2V5GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSLwoLdXBkYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpemVfYnl0ZXMYBCABKAMSJQoFdmFsdWUYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEwoLZGVzY3JpcHRpb24YBiABKAkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2NyZWF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwcmV2aWV3GAkgASgJEhAKCHJldmlzaW9uGAogASgDIvMBChBTYXZlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSJQoFdmFsdWUYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEiYKA3R0bBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtkZXNjcmlwdGlvbhgGIAEoCUgBiAEBEhIKCnJlcXVlc3RfaWQYByABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb25CDgoMX2Rlc2NyaXB0aW9uIlMKEVNhdmVTdGF0ZVJlc3BvbnNlEiwKBWVudHJ5GAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIQCghyZXZpc2lvbhgCIAEoAyIyChBMb2FkU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkiQQoRTG9hZFN0YXRlUmVzcG9uc2USLAoFZW50cnkYASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5ImkKFExpc3RTdGF0ZUtleXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIXCg9pbmNsdWRlX3ByZXZpZXcYAiABKAgSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiYAoVTGlzdFN0YXRlS2V5c1Jlc3BvbnNlEi4KB2VudHJpZXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJfChJTZWFyY2hTdGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3BhdHRlcm4YAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiXgoTU2VhcmNoU3RhdGVSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkifAoSRGVsZXRlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSHQoQZXhwZWN0ZWRfdmVyc2lvbhgDIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBCABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iJwoTRGVsZXRlU3RhdGVSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoAyI6ChFDbGVhclN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChJDbGVhclN0YXRlUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAxIQCghyZXZpc2lvbhgCIAEoAzK5BAoMU3RhdGVTZXJ2aWNlElYKCVNhdmVTdGF0ZRIjLm1lbW9yeV9zZXJ2aWNlLnYxLlNhdmVTdGF0ZVJlcXVlc3QaJC5tZW1vcnlfc2VydmljZS52MS5TYXZlU3RhdGVSZXNwb25zZRJWCglMb2FkU3RhdGUSIy5tZW1vcnlfc2VydmljZS52MS5Mb2FkU3RhdGVSZXF1ZXN0GiQubWVtb3J5X3NlcnZpY2UudjEuTG9hZFN0YXRlUmVzcG9uc2USYgoNTGlzdFN0YXRlS2V5cxInLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RTdGF0ZUtleXNSZXF1ZXN0GigubWVtb3J5X3NlcnZpY2UudjEuTGlzdFN0YXRlS2V5c1Jlc3BvbnNlElwKC1NlYXJjaFN0YXRlEiUubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoU3RhdGVSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoU3RhdGVSZXNwb25zZRJcCgtEZWxldGVTdGF0ZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlUmVzcG9uc2USWQoKQ2xlYXJTdGF0ZRIkLm1lbW9yeV9zZXJ2aWNlLnYxLkNsZWFyU3RhdGVSZXF1ZXN0GiUubWVtb3J5X3NlcnZpY2UudjEuQ2xlYXJTdGF0ZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
- * StateEntry is one key with its value and what is known about it.
+ * StateEntry is a key with its value and their properties.
  *
  * @generated from message memory_service.v1.StateEntry
  */
 export type StateEntry = Message<"memory_service.v1.StateEntry"> & {
   /**
-   * key names the entry inside its namespace. 1 to 512 bytes of UTF-8 without control characters.
+   * Identifies the entry within its namespace. 1 to 512 bytes of UTF-8 without control characters.
    *
    * @generated from field: string key = 1;
    */
   key: string;
 
   /**
-   * version counts the writes of this key: 1 for the first, then 2, 3, ... After keys were deleted,
-   * a key that is created begins above all their versions, so that a version never names two values.
+   * Counts the writes of this key: 1, 2, 3 and so on. After deletions, new keys start above the
+   * versions of all deleted keys, so that a version never identifies two values.
    *
    * @generated from field: int64 version = 2;
    */
   version: bigint;
 
   /**
-   * update_time is when this version was written. UTC.
+   * When this version was written. UTC.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 3;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * size_bytes is the size of the value as compact JSON, in bytes.
+   * The size of the value as compact JSON, in bytes.
    *
    * @generated from field: int64 size_bytes = 4;
    */
   sizeBytes: bigint;
 
   /**
-   * value is the value. Unset in lists. Numbers are doubles: keep integers beyond 2^53 as strings.
+   * The value. Unset in lists. Numbers are doubles: save integers beyond 2^53 as strings.
    *
    * @generated from field: google.protobuf.Value value = 5;
    */
   value?: Value | undefined;
 
   /**
-   * description says what the value is for, in the writer's words. Empty: none was given.
+   * The writer's description of the value's purpose. Empty: none.
    *
    * @generated from field: string description = 6;
    */
   description: string;
 
   /**
-   * expire_time is when the entry ceases to exist. Unset: never. UTC.
+   * When the entry expires and is removed. Unset: never. UTC.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * create_time is when the key was created. UTC.
+   * When the key was created. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 8;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * preview is the beginning of the value as compact JSON, at most 100 characters, and "..." when
-   * there is more. Empty unless a list asked for it.
+   * The first 100 characters of the value as compact JSON, followed by "..." if it is longer. Empty
+   * except in lists with include_preview.
    *
    * @generated from field: string preview = 9;
    */
   preview: string;
 
   /**
-   * revision is the namespace's revision at which this version was written.
+   * The revision of the namespace at which this version was written.
    *
    * @generated from field: int64 revision = 10;
    */
@@ -101,60 +101,60 @@ export const StateEntrySchema: GenMessage<StateEntry> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_state, 0);
 
 /**
- * SaveStateRequest asks for a value to be written.
+ * SaveStateRequest is a value to write.
  *
  * @generated from message memory_service.v1.SaveStateRequest
  */
 export type SaveStateRequest = Message<"memory_service.v1.SaveStateRequest"> & {
   /**
-   * namespace to write to. Required: 1 to 128 characters out of A-Z a-z 0-9 . _ - : / @ and no
-   * "..", "//", leading or trailing "/".
+   * The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
+   * "..", "//" or a leading or trailing "/".
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * key to write. Required. 1 to 512 bytes of UTF-8 without control characters.
+   * The key to write. Required. 1 to 512 bytes of UTF-8 without control characters.
    *
    * @generated from field: string key = 2;
    */
   key: string;
 
   /**
-   * value to keep. Required; JSON null is a value. At most 1 MiB as compact JSON, and
-   * 3 MiB as protobuf.
+   * The value to save. Required; JSON null is a value. At most 1 MiB as compact JSON and 3 MiB as
+   * protobuf.
    *
    * @generated from field: google.protobuf.Value value = 3;
    */
   value?: Value | undefined;
 
   /**
-   * expected_version makes the write conditional: it happens only if this is the key's current
-   * version. 0: only if the key does not exist. Unset: always.
+   * Write only if this is the key's current version. 0: only if the key does not exist. Unset: write
+   * unconditionally.
    *
    * @generated from field: optional int64 expected_version = 4;
    */
   expectedVersion?: bigint | undefined;
 
   /**
-   * ttl is how long the entry lives from now. Unset: until it is deleted; an earlier time to live
-   * ends with the write. Must be positive.
+   * How long the entry lives from now. Unset: until it is deleted, even if it had a time to live before.
+   * Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 5;
    */
   ttl?: Duration | undefined;
 
   /**
-   * description of what the value is for. Unset: the present one stays. At most 1 KiB.
+   * The purpose of the value. Unset: the current description is kept. At most 1 KiB.
    *
    * @generated from field: optional string description = 6;
    */
   description?: string | undefined;
 
   /**
-   * request_id makes a retry safe: a second request with the same id and body is answered like the
-   * first and writes nothing. At most 64 characters, kept for 24 hours. Empty: no protection.
+   * Makes a retry safe: a second request with the same id and body writes nothing and returns the first
+   * response. At most 64 characters, remembered for 24 hours. Empty: a retry writes again.
    *
    * @generated from field: string request_id = 7;
    */
@@ -169,20 +169,20 @@ export const SaveStateRequestSchema: GenMessage<SaveStateRequest> = /*@__PURE__*
   messageDesc(file_memory_service_v1_state, 1);
 
 /**
- * SaveStateResponse tells what was written.
+ * SaveStateResponse is the result of SaveState.
  *
  * @generated from message memory_service.v1.SaveStateResponse
  */
 export type SaveStateResponse = Message<"memory_service.v1.SaveStateResponse"> & {
   /**
-   * entry as it now stands, without its value.
+   * The entry after the write, without its value.
    *
    * @generated from field: memory_service.v1.StateEntry entry = 1;
    */
   entry?: StateEntry | undefined;
 
   /**
-   * revision of the namespace after the write.
+   * The revision of the namespace after the write.
    *
    * @generated from field: int64 revision = 2;
    */
@@ -197,20 +197,20 @@ export const SaveStateResponseSchema: GenMessage<SaveStateResponse> = /*@__PURE_
   messageDesc(file_memory_service_v1_state, 2);
 
 /**
- * LoadStateRequest asks for one value.
+ * LoadStateRequest identifies the value to read.
  *
  * @generated from message memory_service.v1.LoadStateRequest
  */
 export type LoadStateRequest = Message<"memory_service.v1.LoadStateRequest"> & {
   /**
-   * namespace to read. Required.
+   * The namespace to read. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * key to read. Required.
+   * The key to read. Required.
    *
    * @generated from field: string key = 2;
    */
@@ -225,13 +225,13 @@ export const LoadStateRequestSchema: GenMessage<LoadStateRequest> = /*@__PURE__*
   messageDesc(file_memory_service_v1_state, 3);
 
 /**
- * LoadStateResponse is the entry.
+ * LoadStateResponse is the result of LoadState.
  *
  * @generated from message memory_service.v1.LoadStateResponse
  */
 export type LoadStateResponse = Message<"memory_service.v1.LoadStateResponse"> & {
   /**
-   * entry with its value.
+   * The entry with its value.
    *
    * @generated from field: memory_service.v1.StateEntry entry = 1;
    */
@@ -246,34 +246,34 @@ export const LoadStateResponseSchema: GenMessage<LoadStateResponse> = /*@__PURE_
   messageDesc(file_memory_service_v1_state, 4);
 
 /**
- * ListStateKeysRequest asks for the keys of a namespace.
+ * ListStateKeysRequest selects the keys to list.
  *
  * @generated from message memory_service.v1.ListStateKeysRequest
  */
 export type ListStateKeysRequest = Message<"memory_service.v1.ListStateKeysRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no keys.
+   * The namespace to read. Required. One that was never written to has no keys.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * include_preview adds the beginning of each value. False: no preview.
+   * Return the beginning of each value. False: no preview.
    *
    * @generated from field: bool include_preview = 2;
    */
   includePreview: boolean;
 
   /**
-   * page_size is the most entries wanted. 0: 100. At most 1000; more is taken as 1000.
+   * The maximum number of entries per page. 0: 100. Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before. Empty: the first page.
+   * The `next_page_token` of the previous response. Empty: the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -294,14 +294,14 @@ export const ListStateKeysRequestSchema: GenMessage<ListStateKeysRequest> = /*@_
  */
 export type ListStateKeysResponse = Message<"memory_service.v1.ListStateKeysResponse"> & {
   /**
-   * entries without their values, ordered by key.
+   * The entries without their values, ordered by key.
    *
    * @generated from field: repeated memory_service.v1.StateEntry entries = 1;
    */
   entries: StateEntry[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -316,35 +316,36 @@ export const ListStateKeysResponseSchema: GenMessage<ListStateKeysResponse> = /*
   messageDesc(file_memory_service_v1_state, 6);
 
 /**
- * SearchStateRequest asks for the entries whose key matches a pattern.
+ * SearchStateRequest selects entries by a pattern of their keys.
  *
  * @generated from message memory_service.v1.SearchStateRequest
  */
 export type SearchStateRequest = Message<"memory_service.v1.SearchStateRequest"> & {
   /**
-   * namespace to read. Required.
+   * The namespace to read. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * pattern is a glob over the whole key: "*" any run of characters, "?" any one character,
-   * "[abc]" any one of these, "[!abc]" any one but these. Case matters. Required. At most 512 bytes.
+   * A case-sensitive glob that matches the whole key: "*" is any run of characters, "?" any single
+   * character, "[abc]" one of these characters, "[!abc]" any other character. Required. At most 512
+   * bytes.
    *
    * @generated from field: string pattern = 2;
    */
   pattern: string;
 
   /**
-   * page_size is the most entries wanted. 0: 100. At most 1000; more is taken as 1000.
+   * The maximum number of entries per page. 0: 100. Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before. Empty: the first page.
+   * The `next_page_token` of the previous response. Empty: the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -365,14 +366,14 @@ export const SearchStateRequestSchema: GenMessage<SearchStateRequest> = /*@__PUR
  */
 export type SearchStateResponse = Message<"memory_service.v1.SearchStateResponse"> & {
   /**
-   * entries that match, with their values, ordered by key.
+   * The matching entries with their values, ordered by key.
    *
    * @generated from field: repeated memory_service.v1.StateEntry entries = 1;
    */
   entries: StateEntry[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last. A page may be empty and yet not the last.
+   * The token of the next page. Empty: this is the last page. A page may be empty without being the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -387,34 +388,34 @@ export const SearchStateResponseSchema: GenMessage<SearchStateResponse> = /*@__P
   messageDesc(file_memory_service_v1_state, 8);
 
 /**
- * DeleteStateRequest asks for a key to be removed.
+ * DeleteStateRequest identifies the key to remove.
  *
  * @generated from message memory_service.v1.DeleteStateRequest
  */
 export type DeleteStateRequest = Message<"memory_service.v1.DeleteStateRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * key to remove. Required.
+   * The key to remove. Required.
    *
    * @generated from field: string key = 2;
    */
   key: string;
 
   /**
-   * expected_version makes the removal conditional on the key's current version. Unset: always.
+   * Delete only if this is the key's current version. Unset: delete unconditionally.
    *
    * @generated from field: optional int64 expected_version = 3;
    */
   expectedVersion?: bigint | undefined;
 
   /**
-   * request_id makes a retry safe, as in SaveStateRequest.
+   * Makes a retry safe, as in SaveStateRequest.
    *
    * @generated from field: string request_id = 4;
    */
@@ -429,13 +430,13 @@ export const DeleteStateRequestSchema: GenMessage<DeleteStateRequest> = /*@__PUR
   messageDesc(file_memory_service_v1_state, 9);
 
 /**
- * DeleteStateResponse confirms the removal.
+ * DeleteStateResponse is the result of DeleteState.
  *
  * @generated from message memory_service.v1.DeleteStateResponse
  */
 export type DeleteStateResponse = Message<"memory_service.v1.DeleteStateResponse"> & {
   /**
-   * revision of the namespace after the removal.
+   * The revision of the namespace after the deletion.
    *
    * @generated from field: int64 revision = 1;
    */
@@ -450,20 +451,20 @@ export const DeleteStateResponseSchema: GenMessage<DeleteStateResponse> = /*@__P
   messageDesc(file_memory_service_v1_state, 10);
 
 /**
- * ClearStateRequest asks for every key of a namespace to be removed.
+ * ClearStateRequest names the namespace whose keys to remove.
  *
  * @generated from message memory_service.v1.ClearStateRequest
  */
 export type ClearStateRequest = Message<"memory_service.v1.ClearStateRequest"> & {
   /**
-   * namespace to clear. Required.
+   * The namespace to clear. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * request_id makes a retry safe, as in SaveStateRequest.
+   * Makes a retry safe, as in SaveStateRequest.
    *
    * @generated from field: string request_id = 2;
    */
@@ -478,20 +479,20 @@ export const ClearStateRequestSchema: GenMessage<ClearStateRequest> = /*@__PURE_
   messageDesc(file_memory_service_v1_state, 11);
 
 /**
- * ClearStateResponse confirms the removal.
+ * ClearStateResponse is the result of ClearState.
  *
  * @generated from message memory_service.v1.ClearStateResponse
  */
 export type ClearStateResponse = Message<"memory_service.v1.ClearStateResponse"> & {
   /**
-   * removed_count is how many keys were removed.
+   * Number of keys removed.
    *
    * @generated from field: int64 removed_count = 1;
    */
   removedCount: bigint;
 
   /**
-   * revision of the namespace after the removal.
+   * The revision of the namespace after the removal.
    *
    * @generated from field: int64 revision = 2;
    */
@@ -506,8 +507,8 @@ export const ClearStateResponseSchema: GenMessage<ClearStateResponse> = /*@__PUR
   messageDesc(file_memory_service_v1_state, 12);
 
 /**
- * StateService keeps an agent's named values between runs: versioned, with compare-and-set, with
- * an optional time to live, listed and searched by key.
+ * StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
+ * time to live, and listing and search by key.
  *
  * Example: grpcurl -plaintext -d '{"namespace":"demo","key":"plan","value":{"step":1}}' localhost:50051 memory_service.v1.StateService/SaveState
  *
@@ -515,9 +516,9 @@ export const ClearStateResponseSchema: GenMessage<ClearStateResponse> = /*@__PUR
  */
 export const StateService: GenService<{
   /**
-   * SaveState writes a value under a key, creating the key or raising its version.
-   * Errors: VERSION_MISMATCH (ABORTED) when `expected_version` is given and is not current.
-   * May be retried when it carries a `request_id`.
+   * SaveState writes a value, creating the key or raising its version.
+   * Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+   * Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.StateService.SaveState
    */
@@ -537,8 +538,8 @@ export const StateService: GenService<{
     output: typeof LoadStateResponseSchema;
   },
   /**
-   * ListStateKeys lists the keys of a namespace in the order of their bytes, with version, times,
-   * size and, if asked for, a short preview of each value. Values themselves are left out.
+   * ListStateKeys lists the keys of a namespace in byte order, with version, times, size and optionally
+   * a preview of each value. Values are omitted.
    *
    * @generated from rpc memory_service.v1.StateService.ListStateKeys
    */
@@ -548,8 +549,8 @@ export const StateService: GenService<{
     output: typeof ListStateKeysResponseSchema;
   },
   /**
-   * SearchState returns the entries whose key matches a glob pattern, with their values, in the
-   * order of the keys' bytes.
+   * SearchState returns the entries whose key matches a glob pattern, with their values, in byte order
+   * of the keys.
    *
    * @generated from rpc memory_service.v1.StateService.SearchState
    */
@@ -569,7 +570,7 @@ export const StateService: GenService<{
     output: typeof DeleteStateResponseSchema;
   },
   /**
-   * ClearState removes every key of a namespace and leaves its items alone.
+   * ClearState removes all keys of a namespace, but not its items.
    *
    * @generated from rpc memory_service.v1.StateService.ClearState
    */

@@ -19,57 +19,57 @@ export const file_memory_service_v1_user_memory: GenFile = /*@__PURE__*/
   fileDesc("CiNtZW1vcnlfc2VydmljZS92MS91c2VyX21lbW9yeS5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEipgEKDE1lbW9yeVNvdXJjZRIvCgZvcmlnaW4YASABKA4yHy5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlPcmlnaW4SEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCghpdGVtX2lkcxgDIAMoCRINCgVxdW90ZRgEIAEoCRINCgVhY3RvchgFIAEoCRISCgptZW1vcnlfaWRzGAYgAygJEg0KBW1vZGVsGAcgASgJIv4BCgpJbXBvcnRhbmNlEgwKBGJhc2UYASABKAESNwoGYm9vc3RzGAIgAygLMicubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0YW5jZUFkanVzdG1lbnQSOwoKcmVkdWN0aW9ucxgDIAMoCzInLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydGFuY2VBZGp1c3RtZW50Eg0KBXNjb3JlGAQgASgBEhQKDGRlY2F5X2ZhY3RvchgFIAEoARIVCg1jdXJyZW50X3Njb3JlGAYgASgBEjAKCmRlY2lkZWRfYnkYByABKA4yHC5tZW1vcnlfc2VydmljZS52MS5EZWNpZGVkQnkiRAoUSW1wb3J0YW5jZUFkanVzdG1lbnQSDAoEbmFtZRgBIAEoCRIOCgZhbW91bnQYAiABKAESDgoGcmVhc29uGAMgASgJItwGCgpVc2VyTWVtb3J5EgoKAmlkGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSMwoIY2F0ZWdvcnkYAyABKA4yIS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlDYXRlZ29yeRIRCglyZWFzb25pbmcYBCABKAkSMQoKaW1wb3J0YW5jZRgFIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydGFuY2USDwoHdmVyc2lvbhgGIAEoAxIvCgZzdGF0dXMYByABKA4yHy5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlTdGF0dXMSMwoPdmFsaWRfZnJvbV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0ChB2YWxpZF91bnRpbF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1zdXBlcnNlZGVkX2J5GAogASgJEhIKCnN1cGVyc2VkZXMYCyADKAkSGAoQb3JpZ2luYWxfY29udGVudBgMIAEoCRIvCgZzb3VyY2UYDSABKAsyHy5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlTb3VyY2USLwoLY3JlYXRlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoGbGFiZWxzGBEgAygLMikubWVtb3J5X3NlcnZpY2UudjEuVXNlck1lbW9yeS5MYWJlbHNFbnRyeRIpCghtZXRhZGF0YRgSIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YEyABKAMSJgoDdHRsGBQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjEKCnByb3ZlbmFuY2UYFSABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Qcm92ZW5hbmNlGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi3AQKEVNhdmVNZW1vcnlSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIPCgdjb250ZW50GAIgASgJEjMKCGNhdGVnb3J5GAMgASgOMiEubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5Q2F0ZWdvcnkSEQoJcmVhc29uaW5nGAQgASgJEhIKCnJlcXVlc3RfaWQYBSABKAkSLwoGc291cmNlGAYgASgLMh8ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5U291cmNlEhgKEGV4cGxpY2l0X3JlcXVlc3QYByABKAgSPAoQb25fY29udHJhZGljdGlvbhgIIAEoDjIiLm1lbW9yeV9zZXJ2aWNlLnYxLk9uQ29udHJhZGljdGlvbhIzCg92YWxpZF9mcm9tX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKA3R0bBgKIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhJACgZsYWJlbHMYCyADKAsyMC5tZW1vcnlfc2VydmljZS52MS5TYXZlTWVtb3J5UmVxdWVzdC5MYWJlbHNFbnRyeRIpCghtZXRhZGF0YRgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFAoMa2VlcF93b3JkaW5nGA0gASgIEi8KCWRlY2lkZV9ieRgOIAEoDjIcLm1lbW9yeV9zZXJ2aWNlLnYxLkRlY2lkZWRCeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBItAEChJTYXZlTWVtb3J5UmVzcG9uc2USMQoHb3V0Y29tZRgBIAEoDjIgLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeU91dGNvbWUSLQoGbWVtb3J5GAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuVXNlck1lbW9yeRIvCghleGlzdGluZxgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlVzZXJNZW1vcnkSMQoKc3VwZXJzZWRlZBgEIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlVzZXJNZW1vcnkSDwoHbWVzc2FnZRgFIAEoCRIXCgpzaW1pbGFyaXR5GAYgASgBSACIAQESGwoTZHVwbGljYXRlX3RocmVzaG9sZBgHIAEoARIwCgpkZWNpZGVkX2J5GAggASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg4KBnJlYXNvbhgJIAEoCRIyCgxyZXBocmFzZWRfYnkYCiABKA4yHC5tZW1vcnlfc2VydmljZS52MS5EZWNpZGVkQnkSNAoIZmFpbHVyZXMYCyADKAsyIi5tZW1vcnlfc2VydmljZS52MS5EZWNpc2lvbkZhaWx1cmUSLgoJbGxtX3VzYWdlGAwgASgLMhsubWVtb3J5X3NlcnZpY2UudjEuTGxtVXNhZ2USMAoIZGVncmFkZWQYDSADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbhIQCghyZXZpc2lvbhgOIAEoA0INCgtfc2ltaWxhcml0eSKbBQoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWVyeRgCIAEoCRI1CgpjYXRlZ29yaWVzGAMgAygOMiEubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5Q2F0ZWdvcnkSEgoFbGltaXQYBCABKAVIAIgBARIuCgphc19vZl90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9pbmNsdWRlX2hpc3RvcnkYBiABKAgSGwoObWluX2ltcG9ydGFuY2UYByABKAFIAYgBARJECgZsYWJlbHMYCCADKAsyNC5tZW1vcnlfc2VydmljZS52MS5TZWFyY2hNZW1vcmllc1JlcXVlc3QuTGFiZWxzRW50cnkSEgoKc2Vzc2lvbl9pZBgJIAEoCRIWCgltaW5fc2NvcmUYCiABKAFIAogBARItCgRtb2RlGAsgASgOMh8ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVNb2RlEhcKCm1heF90b2tlbnMYDCABKAVIA4gBARIPCgdleHBsYWluGA0gASgIEhEKCXBhZ2Vfc2l6ZRgOIAEoBRISCgpwYWdlX3Rva2VuGA8gASgJEhYKCW1pbl90cnVzdBgQIAEoAUgEiAEBEi4KB3NvdXJjZXMYESADKA4yHS5tZW1vcnlfc2VydmljZS52MS5Tb3VyY2VLaW5kGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX2xpbWl0QhEKD19taW5faW1wb3J0YW5jZUIMCgpfbWluX3Njb3JlQg0KC19tYXhfdG9rZW5zQgwKCl9taW5fdHJ1c3QipwEKFlNlYXJjaE1lbW9yaWVzUmVzcG9uc2USMAoHcmVzdWx0cxgBIAMoCzIfLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeVJlc3VsdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbhIQCghyZXZpc2lvbhgEIAEoAyKBAQoMTWVtb3J5UmVzdWx0Ei0KBm1lbW9yeRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlVzZXJNZW1vcnkSDQoFc2NvcmUYAiABKAESMwoLZXhwbGFuYXRpb24YAyABKAsyHi5tZW1vcnlfc2VydmljZS52MS5FeHBsYW5hdGlvbiLdBAoTTGlzdE1lbW9yaWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSNQoKY2F0ZWdvcmllcxgEIAMoDjIhLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUNhdGVnb3J5EgsKA2lkcxgFIAMoCRIuCgphc19vZl90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9pbmNsdWRlX2hpc3RvcnkYByABKAgSGwoObWluX2ltcG9ydGFuY2UYCCABKAFIAIgBARJCCgZsYWJlbHMYCSADKAsyMi5tZW1vcnlfc2VydmljZS52MS5MaXN0TWVtb3JpZXNSZXF1ZXN0LkxhYmVsc0VudHJ5EhIKCnNlc3Npb25faWQYCiABKAkSLgoKc3RhcnRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDG5ld2VzdF9maXJzdBgNIAEoCBIWCgltaW5fdHJ1c3QYDiABKAFIAYgBARIuCgdzb3VyY2VzGA8gAygOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhEKD19taW5faW1wb3J0YW5jZUIMCgpfbWluX3RydXN0InIKFExpc3RNZW1vcmllc1Jlc3BvbnNlEi8KCG1lbW9yaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuVXNlck1lbW9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAMilwIKE1VwZGF0ZU1lbW9yeVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEi0KBm1lbW9yeRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlVzZXJNZW1vcnkSLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh0KEGV4cGVjdGVkX3ZlcnNpb24YBCABKANIAIgBARISCgpyZXF1ZXN0X2lkGAUgASgJEhQKDGtlZXBfd29yZGluZxgGIAEoCBIvCglkZWNpZGVfYnkYByABKA4yHC5tZW1vcnlfc2VydmljZS52MS5EZWNpZGVkQnlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iuQMKFFVwZGF0ZU1lbW9yeVJlc3BvbnNlEjEKB291dGNvbWUYASABKA4yIC5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlPdXRjb21lEi0KBm1lbW9yeRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlVzZXJNZW1vcnkSLwoIZXhpc3RpbmcYAyABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Vc2VyTWVtb3J5EjAKCmRlY2lkZWRfYnkYBCABKA4yHC5tZW1vcnlfc2VydmljZS52MS5EZWNpZGVkQnkSMgoMcmVwaHJhc2VkX2J5GAUgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5EjQKCGZhaWx1cmVzGAYgAygLMiIubWVtb3J5X3NlcnZpY2UudjEuRGVjaXNpb25GYWlsdXJlEi4KCWxsbV91c2FnZRgHIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkxsbVVzYWdlEjAKCGRlZ3JhZGVkGAggAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YCSABKAMilQEKE0RlbGV0ZU1lbW9yeVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEh0KEGV4cGVjdGVkX3ZlcnNpb24YAyABKANIAIgBARIXCg9pbmNsdWRlX2hpc3RvcnkYBCABKAgSEgoKcmVxdWVzdF9pZBgFIAEoCUITChFfZXhwZWN0ZWRfdmVyc2lvbiI/ChREZWxldGVNZW1vcnlSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhAKCHJldmlzaW9uGAIgASgDIt4DChtHZXRQcmVsb2FkZWRNZW1vcmllc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhcKCm1heF90b2tlbnMYAiABKAVIAIgBARI1CgpjYXRlZ29yaWVzGAMgAygOMiEubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5Q2F0ZWdvcnkSEgoFbGltaXQYBCABKAVIAYgBARIbCg5taW5faW1wb3J0YW5jZRgFIAEoAUgCiAEBEi4KCmFzX29mX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkoKBmxhYmVscxgHIAMoCzI6Lm1lbW9yeV9zZXJ2aWNlLnYxLkdldFByZWxvYWRlZE1lbW9yaWVzUmVxdWVzdC5MYWJlbHNFbnRyeRIWCgltaW5fdHJ1c3QYCCABKAFIA4gBARIuCgdzb3VyY2VzGAkgAygOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19tYXhfdG9rZW5zQggKBl9saW1pdEIRCg9fbWluX2ltcG9ydGFuY2VCDAoKX21pbl90cnVzdCKbAQocR2V0UHJlbG9hZGVkTWVtb3JpZXNSZXNwb25zZRIvCghtZW1vcmllcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlVzZXJNZW1vcnkSDAoEdGV4dBgCIAEoCRITCgt0b2tlbl9jb3VudBgDIAEoBRIVCg1vbWl0dGVkX2NvdW50GAQgASgDEhAKCHJldmlzaW9uGAUgASgDIpQEChZFeHRyYWN0TWVtb3JpZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIwCghtZXNzYWdlcxgCIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkNoYXRNZXNzYWdlEhIKCnNlc3Npb25faWQYAyABKAkSFgoOYWZ0ZXJfcmV2aXNpb24YBCABKAMSEgoFbGltaXQYBSABKAVIAIgBARIbChNyZWNhbGxlZF9tZW1vcnlfaWRzGAYgAygJEjUKCmNhdGVnb3JpZXMYByADKA4yIS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlDYXRlZ29yeRIPCgdkcnlfcnVuGAggASgIEjwKEG9uX2NvbnRyYWRpY3Rpb24YCSABKA4yIi5tZW1vcnlfc2VydmljZS52MS5PbkNvbnRyYWRpY3Rpb24SLwoJZGVjaWRlX2J5GAogASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg0KBWFjdG9yGAsgASgJEkUKBmxhYmVscxgMIAMoCzI1Lm1lbW9yeV9zZXJ2aWNlLnYxLkV4dHJhY3RNZW1vcmllc1JlcXVlc3QuTGFiZWxzRW50cnkSEgoKcmVxdWVzdF9pZBgNIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl9saW1pdCL7AgoXRXh0cmFjdE1lbW9yaWVzUmVzcG9uc2USMwoHcmVzdWx0cxgBIAMoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLkV4dHJhY3RlZE1lbW9yeRIwCgpkZWNpZGVkX2J5GAIgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg4KBnJlYXNvbhgDIAEoCRIWCg5leGFtaW5lZF9jb3VudBgEIAEoBRIZChFleGFtaW5lZF9yZXZpc2lvbhgFIAEoAxIMCgRtb3JlGAYgASgIEjQKCGZhaWx1cmVzGAcgAygLMiIubWVtb3J5X3NlcnZpY2UudjEuRGVjaXNpb25GYWlsdXJlEi4KCWxsbV91c2FnZRgIIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkxsbVVzYWdlEjAKCGRlZ3JhZGVkGAkgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YCiABKAMi6QIKD0V4dHJhY3RlZE1lbW9yeRIxCgdvdXRjb21lGAEgASgOMiAubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5T3V0Y29tZRItCgZtZW1vcnkYAiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Vc2VyTWVtb3J5Ei8KCGV4aXN0aW5nGAMgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuVXNlck1lbW9yeRIxCgpzdXBlcnNlZGVkGAQgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuVXNlck1lbW9yeRIXCgpzaW1pbGFyaXR5GAUgASgBSACIAQESMAoKZGVjaWRlZF9ieRgGIAEoDjIcLm1lbW9yeV9zZXJ2aWNlLnYxLkRlY2lkZWRCeRIOCgZyZWFzb24YByABKAkSFwoKY29uZmlkZW5jZRgIIAEoAUgBiAEBQg0KC19zaW1pbGFyaXR5Qg0KC19jb25maWRlbmNlIqoCChpDb25zb2xpZGF0ZU1lbW9yaWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDwoHZHJ5X3J1bhgCIAEoCBI1CgpjYXRlZ29yaWVzGAMgAygOMiEubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5Q2F0ZWdvcnkSEgoKbWVtb3J5X2lkcxgEIAMoCRIhChRzaW1pbGFyaXR5X3RocmVzaG9sZBgFIAEoAUgAiAEBEhIKBWxpbWl0GAYgASgFSAGIAQESLwoJZGVjaWRlX2J5GAcgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5EhIKCnJlcXVlc3RfaWQYCCABKAlCFwoVX3NpbWlsYXJpdHlfdGhyZXNob2xkQggKBl9saW1pdCLpAgobQ29uc29saWRhdGVNZW1vcmllc1Jlc3BvbnNlEjgKDmNvbnNvbGlkYXRpb25zGAEgAygLMiAubWVtb3J5X3NlcnZpY2UudjEuQ29uc29saWRhdGlvbhIwCgpkZWNpZGVkX2J5GAIgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg4KBnJlYXNvbhgDIAEoCRIWCg5leGFtaW5lZF9jb3VudBgEIAEoAxIMCgRtb3JlGAUgASgIEjQKCGZhaWx1cmVzGAYgAygLMiIubWVtb3J5X3NlcnZpY2UudjEuRGVjaXNpb25GYWlsdXJlEi4KCWxsbV91c2FnZRgHIAEoCzIbLm1lbW9yeV9zZXJ2aWNlLnYxLkxsbVVzYWdlEjAKCGRlZ3JhZGVkGAggAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YCSABKAMijQIKDUNvbnNvbGlkYXRpb24SNgoGYWN0aW9uGAEgASgOMiYubWVtb3J5X3NlcnZpY2UudjEuQ29uc29saWRhdGlvbkFjdGlvbhIuCgdzb3VyY2VzGAIgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuVXNlck1lbW9yeRItCgZtZW1vcnkYAyABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Vc2VyTWVtb3J5Eg8KB2FwcGxpZWQYBCABKAgSEgoKc2ltaWxhcml0eRgFIAEoARIwCgpkZWNpZGVkX2J5GAYgASgOMhwubWVtb3J5X3NlcnZpY2UudjEuRGVjaWRlZEJ5Eg4KBnJlYXNvbhgHIAEoCSrLAQoOTWVtb3J5Q2F0ZWdvcnkSHwobTUVNT1JZX0NBVEVHT1JZX1VOU1BFQ0lGSUVEEAASHAoYTUVNT1JZX0NBVEVHT1JZX0lERU5USVRZEAESHgoaTUVNT1JZX0NBVEVHT1JZX1BSRUZFUkVOQ0UQAhIgChxNRU1PUllfQ0FURUdPUllfUkVMQVRJT05TSElQEAMSGwoXTUVNT1JZX0NBVEVHT1JZX1BST0pFQ1QQBBIbChdNRU1PUllfQ0FURUdPUllfQ09OVEVYVBAFKn8KDE1lbW9yeVN0YXR1cxIdChlNRU1PUllfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUTUVNT1JZX1NUQVRVU19BQ1RJVkUQARIcChhNRU1PUllfU1RBVFVTX1NVUEVSU0VERUQQAhIYChRNRU1PUllfU1RBVFVTX01FUkdFRBADKoMBCgxNZW1vcnlPcmlnaW4SHQoZTUVNT1JZX09SSUdJTl9VTlNQRUNJRklFRBAAEhcKE01FTU9SWV9PUklHSU5fU0FWRUQQARIbChdNRU1PUllfT1JJR0lOX0VYVFJBQ1RFRBACEh4KGk1FTU9SWV9PUklHSU5fQ09OU09MSURBVEVEEAMqkAEKD09uQ29udHJhZGljdGlvbhIgChxPTl9DT05UUkFESUNUSU9OX1VOU1BFQ0lGSUVEEAASHgoaT05fQ09OVFJBRElDVElPTl9TVVBFUlNFREUQARIeChpPTl9DT05UUkFESUNUSU9OX0tFRVBfQk9USBACEhsKF09OX0NPTlRSQURJQ1RJT05fUkVGVVNFEAMq4gEKDU1lbW9yeU91dGNvbWUSHgoaTUVNT1JZX09VVENPTUVfVU5TUEVDSUZJRUQQABIYChRNRU1PUllfT1VUQ09NRV9TQVZFRBABEhwKGE1FTU9SWV9PVVRDT01FX0RVUExJQ0FURRACEh0KGU1FTU9SWV9PVVRDT01FX1NVUEVSU0VERUQQAxIgChxNRU1PUllfT1VUQ09NRV9DT05UUkFESUNUSU9OEAQSGwoXTUVNT1JZX09VVENPTUVfUkVDQUxMRUQQBRIbChdNRU1PUllfT1VUQ09NRV9SRUpFQ1RFRBAGKp4BChNDb25zb2xpZGF0aW9uQWN0aW9uEiQKIENPTlNPTElEQVRJT05fQUNUSU9OX1VOU1BFQ0lGSUVEEAASHgoaQ09OU09MSURBVElPTl9BQ1RJT05fTUVSR0UQARIiCh5DT05TT0xJREFUSU9OX0FDVElPTl9TVVBFUlNFREUQAhIdChlDT05TT0xJREFUSU9OX0FDVElPTl9LRUVQEAMy0QYKEVVzZXJNZW1vcnlTZXJ2aWNlElkKClNhdmVNZW1vcnkSJC5tZW1vcnlfc2VydmljZS52MS5TYXZlTWVtb3J5UmVxdWVzdBolLm1lbW9yeV9zZXJ2aWNlLnYxLlNhdmVNZW1vcnlSZXNwb25zZRJlCg5TZWFyY2hNZW1vcmllcxIoLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBopLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaE1lbW9yaWVzUmVzcG9uc2USXwoMTGlzdE1lbW9yaWVzEiYubWVtb3J5X3NlcnZpY2UudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBonLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RNZW1vcmllc1Jlc3BvbnNlEl8KDFVwZGF0ZU1lbW9yeRImLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZU1lbW9yeVJlcXVlc3QaJy5tZW1vcnlfc2VydmljZS52MS5VcGRhdGVNZW1vcnlSZXNwb25zZRJfCgxEZWxldGVNZW1vcnkSJi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVNZW1vcnlSZXF1ZXN0GicubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTWVtb3J5UmVzcG9uc2USdwoUR2V0UHJlbG9hZGVkTWVtb3JpZXMSLi5tZW1vcnlfc2VydmljZS52MS5HZXRQcmVsb2FkZWRNZW1vcmllc1JlcXVlc3QaLy5tZW1vcnlfc2VydmljZS52MS5HZXRQcmVsb2FkZWRNZW1vcmllc1Jlc3BvbnNlEmgKD0V4dHJhY3RNZW1vcmllcxIpLm1lbW9yeV9zZXJ2aWNlLnYxLkV4dHJhY3RNZW1vcmllc1JlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5FeHRyYWN0TWVtb3JpZXNSZXNwb25zZRJ0ChNDb25zb2xpZGF0ZU1lbW9yaWVzEi0ubWVtb3J5X3NlcnZpY2UudjEuQ29uc29saWRhdGVNZW1vcmllc1JlcXVlc3QaLi5tZW1vcnlfc2VydmljZS52MS5Db25zb2xpZGF0ZU1lbW9yaWVzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_memory, file_memory_service_v1_overseer]);
 
 /**
- * MemorySource tells where a memory came from.
+ * MemorySource is where a memory came from.
  *
  * @generated from message memory_service.v1.MemorySource
  */
 export type MemorySource = Message<"memory_service.v1.MemorySource"> & {
   /**
-   * origin tells how it came about. Set by the server.
+   * How the memory was created. Set by the server.
    *
    * @generated from field: memory_service.v1.MemoryOrigin origin = 1;
    */
   origin: MemoryOrigin;
 
   /**
-   * session_id is the conversation that it came from. Empty: not given. At most 256 bytes.
+   * The conversation that it came from. Empty: not given. At most 256 bytes.
    *
    * @generated from field: string session_id = 2;
    */
   sessionId: string;
 
   /**
-   * item_ids of the items that it came from, or the message_ids of messages that were handed over
-   * without being stored. Empty: not given. At most 100.
+   * The ids of the items that it came from, or the message_ids of messages that were passed without being
+   * stored. Empty: not given. At most 100.
    *
    * @generated from field: repeated string item_ids = 3;
    */
   itemIds: string[];
 
   /**
-   * quote is what the user said, word for word. Markers of importance such as "remember this" are
-   * looked for in it too. Empty: not given. At most 2 KiB.
+   * The user's exact words. They are also searched for signs of importance such as "remember this".
+   * Empty: not given. At most 2 KiB.
    *
    * @generated from field: string quote = 4;
    */
   quote: string;
 
   /**
-   * actor that saved the memory, such as an agent's name. Empty: not given. At most 256 bytes.
+   * The name of the agent or program that saved the memory. Empty: not given. At most 256 bytes.
    *
    * @generated from field: string actor = 5;
    */
   actor: string;
 
   /**
-   * memory_ids of the memories that it was made out of. Empty: of none. Set by the server.
+   * The ids of the memories that it was made from. Empty: none. Set by the server.
    *
    * @generated from field: repeated string memory_ids = 6;
    */
   memoryIds: string[];
 
   /**
-   * model that worded it, as "provider:model". Empty: none did. Set by the server.
+   * The model that worded it, as "provider:model". Empty: none. Set by the server.
    *
    * @generated from field: string model = 7;
    */
@@ -84,57 +84,56 @@ export const MemorySourceSchema: GenMessage<MemorySource> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_user_memory, 0);
 
 /**
- * Importance tells how important a memory is, and why.
+ * Importance is how important a memory is, and why.
  *
  * @generated from message memory_service.v1.Importance
  */
 export type Importance = Message<"memory_service.v1.Importance"> & {
   /**
-   * base score of the category, 5 to 10.
+   * The base score of the category, 5 to 10.
    *
    * @generated from field: double base = 1;
    */
   base: number;
 
   /**
-   * boosts that were added, such as "explicit_request", "specific_details" or "long_term_goal".
-   * Empty: none.
+   * Boosts, for example "explicit_request", "specific_details" or "long_term_goal". Empty: none.
    *
    * @generated from field: repeated memory_service.v1.ImportanceAdjustment boosts = 2;
    */
   boosts: ImportanceAdjustment[];
 
   /**
-   * reductions that were taken off, such as "vague" or "temporary". Empty: none.
+   * Reductions, for example "vague" or "temporary". Empty: none.
    *
    * @generated from field: repeated memory_service.v1.ImportanceAdjustment reductions = 3;
    */
   reductions: ImportanceAdjustment[];
 
   /**
-   * score is the sum of base, boosts and reductions, and not below 0.
+   * The sum of base, boosts and reductions, not below 0.
    *
    * @generated from field: double score = 4;
    */
   score: number;
 
   /**
-   * decay_factor that the memory's age has brought the score down to at the time of the answer, 0 to
-   * 1. 1: none; also where the server is configured to have no decay.
+   * The decay of the score with the memory's age at the time of the response, 0 to 1. 1: none, or the
+   * server is configured without decay.
    *
    * @generated from field: double decay_factor = 5;
    */
   decayFactor: number;
 
   /**
-   * current_score is score times decay_factor. Reads go by it.
+   * score times decay_factor. Reads filter and order by it.
    *
    * @generated from field: double current_score = 6;
    */
   currentScore: number;
 
   /**
-   * decided_by tells who found the boosts and reductions.
+   * The decider that found the boosts and reductions.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 7;
    */
@@ -155,21 +154,21 @@ export const ImportanceSchema: GenMessage<Importance> = /*@__PURE__*/
  */
 export type ImportanceAdjustment = Message<"memory_service.v1.ImportanceAdjustment"> & {
   /**
-   * name of the adjustment, in snake_case. "manual": somebody set the score.
+   * The name, in snake_case. "manual": the score was set by UpdateMemory.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * amount that it adds to the score: above 0 for a boost, below 0 for a reduction.
+   * The change of the score: positive for a boost, negative for a reduction.
    *
    * @generated from field: double amount = 2;
    */
   amount: number;
 
   /**
-   * reason for it, such as the words that it was found by. Empty: none is known.
+   * The reason, for example the words that caused it. Empty: unknown.
    *
    * @generated from field: string reason = 3;
    */
@@ -190,151 +189,150 @@ export const ImportanceAdjustmentSchema: GenMessage<ImportanceAdjustment> = /*@_
  */
 export type UserMemory = Message<"memory_service.v1.UserMemory"> & {
   /**
-   * id names the memory inside its namespace.
+   * Identifies the memory within its namespace.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * content is the fact in the third person, as in "User prefers dark mode".
+   * The fact in the third person, for example "User prefers dark mode".
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * category of the fact.
+   * The category of the fact.
    *
    * @generated from field: memory_service.v1.MemoryCategory category = 3;
    */
   category: MemoryCategory;
 
   /**
-   * reasoning tells why it is worth remembering.
+   * Why the fact is worth remembering.
    *
    * @generated from field: string reasoning = 4;
    */
   reasoning: string;
 
   /**
-   * importance of the fact and how it came about.
+   * How important the fact is, and why.
    *
    * @generated from field: memory_service.v1.Importance importance = 5;
    */
   importance?: Importance | undefined;
 
   /**
-   * version counts the writes of this memory: 1 for the first. A memory that ends has a new version.
+   * Counts the writes of this memory, from 1. Ending a memory is a write too.
    *
    * @generated from field: int64 version = 6;
    */
   version: bigint;
 
   /**
-   * status tells whether it still holds.
+   * Whether the memory still holds.
    *
    * @generated from field: memory_service.v1.MemoryStatus status = 7;
    */
   status: MemoryStatus;
 
   /**
-   * valid_from_time is when it began to hold. UTC.
+   * When it began to hold. UTC.
    *
    * @generated from field: google.protobuf.Timestamp valid_from_time = 8;
    */
   validFromTime?: Timestamp | undefined;
 
   /**
-   * valid_until_time is when it ceased to hold: the first moment that it does not. Unset: it still
-   * holds. UTC.
+   * When it ceased to hold, exclusive. Unset: it still holds. UTC.
    *
    * @generated from field: google.protobuf.Timestamp valid_until_time = 9;
    */
   validUntilTime?: Timestamp | undefined;
 
   /**
-   * superseded_by is the id of the memory that took its place or that it was merged into. Empty:
-   * none, or that one was deleted.
+   * The id of the memory that superseded it, or that it was merged into. Empty: none, or that memory was
+   * deleted.
    *
    * @generated from field: string superseded_by = 10;
    */
   supersededBy: string;
 
   /**
-   * supersedes are the ids of the memories whose place it took. Empty: none.
+   * The ids of the memories that it superseded. Empty: none.
    *
    * @generated from field: repeated string supersedes = 11;
    */
   supersedes: string[];
 
   /**
-   * original_content is the fact as it was given. Empty: just like content.
+   * The fact as the caller worded it. Empty: identical to content.
    *
    * @generated from field: string original_content = 12;
    */
   originalContent: string;
 
   /**
-   * source tells where it came from.
+   * Where the memory came from.
    *
    * @generated from field: memory_service.v1.MemorySource source = 13;
    */
   source?: MemorySource | undefined;
 
   /**
-   * create_time is when it was saved. UTC.
+   * When it was saved. UTC.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 14;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * update_time is when this version was written. UTC.
+   * When this version was written. UTC.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 15;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * expire_time is when it ceases to exist, history included. Unset: never. UTC.
+   * When it expires and is removed, with its history. Unset: never. UTC.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 16;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * labels for exact matching, as in MemoryItem.
+   * Labels for exact matching, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 17;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with it, as in MemoryItem. Unset: none.
+   * Metadata stored with it, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 18;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * revision of the namespace at which this version was written.
+   * The revision of the namespace at which this version was written.
    *
    * @generated from field: int64 revision = 19;
    */
   revision: bigint;
 
   /**
-   * ttl is another way to give expire_time: that long from now. Only in UpdateMemoryRequest; not
-   * together with expire_time. Must be positive.
+   * Time to live, an alternative to expire_time: the memory expires this long after the write. Only in
+   * UpdateMemoryRequest, and not together with expire_time. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 20;
    */
   ttl?: Duration | undefined;
 
   /**
-   * provenance tells who wrote this version of the memory, what it was made of, and how far it is
-   * trusted. Set by the server, and not looked at in requests. Unset as in MemoryItem: its trust is 1.
+   * Who wrote this version of the memory, what it was made from, and how far it is trusted. Set by the
+   * server, ignored in requests. Unset, as in MemoryItem: the trust is 1.
    *
    * @generated from field: memory_service.v1.Provenance provenance = 21;
    */
@@ -349,110 +347,108 @@ export const UserMemorySchema: GenMessage<UserMemory> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_user_memory, 3);
 
 /**
- * SaveMemoryRequest asks for a fact to be saved.
+ * SaveMemoryRequest is a fact to save.
  *
  * @generated from message memory_service.v1.SaveMemoryRequest
  */
 export type SaveMemoryRequest = Message<"memory_service.v1.SaveMemoryRequest"> & {
   /**
-   * namespace to write to, usually one user's. Required: 1 to 128 characters out of
-   * A-Z a-z 0-9 . _ - : / @ and no "..", "//", leading or trailing "/".
+   * The namespace to write to, usually that of one user. Required: 1 to 128 characters from
+   * A-Z a-z 0-9 . _ - : / @, without "..", "//" or a leading or trailing "/".
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * content is the fact. Required. 10 to 500 characters; rephrasing may make it longer.
+   * The fact. Required. 10 to 500 characters; rephrasing may make it longer.
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * category of the fact. Required.
+   * The category of the fact. Required.
    *
    * @generated from field: memory_service.v1.MemoryCategory category = 3;
    */
   category: MemoryCategory;
 
   /**
-   * reasoning tells why it is worth remembering. Required. 10 to 200 characters.
+   * Why the fact is worth remembering. Required. 10 to 200 characters.
    *
    * @generated from field: string reasoning = 4;
    */
   reasoning: string;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 5;
    */
   requestId: string;
 
   /**
-   * source tells where the fact came from. Unset: not given.
+   * Where the fact came from. Unset: not given.
    *
    * @generated from field: memory_service.v1.MemorySource source = 6;
    */
   source?: MemorySource | undefined;
 
   /**
-   * explicit_request tells that the user asked for this to be remembered, which makes it more
-   * important. False: the content and the quote of the source tell.
+   * Whether the user asked for this to be remembered, which raises its importance. False: inferred from
+   * the content and the source's quote.
    *
    * @generated from field: bool explicit_request = 7;
    */
   explicitRequest: boolean;
 
   /**
-   * on_contradiction tells what becomes of the fact if it contradicts a known one. Unspecified: it
-   * supersedes that.
+   * How to handle a contradiction with a known fact. Unspecified: supersede the known fact.
    *
    * @generated from field: memory_service.v1.OnContradiction on_contradiction = 8;
    */
   onContradiction: OnContradiction;
 
   /**
-   * valid_from_time is when the fact began to hold. Unset: now. UTC, kept to the microsecond. One
-   * that began before a known one that it contradicts does not supersede that: it is saved as
-   * having ended where that begins.
+   * When the fact began to hold. Unset: now. UTC, stored to the microsecond. A fact that began before a
+   * known one that it contradicts does not supersede it: it is saved as having ended when the known one
+   * began.
    *
    * @generated from field: google.protobuf.Timestamp valid_from_time = 9;
    */
   validFromTime?: Timestamp | undefined;
 
   /**
-   * ttl is how long the memory lives from now. Unset: until it is deleted. Must be positive.
+   * How long the memory lives from now. Unset: until it is deleted. Must be positive.
    *
    * @generated from field: google.protobuf.Duration ttl = 10;
    */
   ttl?: Duration | undefined;
 
   /**
-   * labels for exact matching, as in MemoryItem.
+   * Labels for exact matching, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 11;
    */
   labels: { [key: string]: string };
 
   /**
-   * metadata is kept with the memory, as in MemoryItem. Unset: none.
+   * Metadata to store with the memory, as in MemoryItem. Unset: none.
    *
    * @generated from field: google.protobuf.Struct metadata = 12;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * keep_wording saves the content as it is given. False: it is put into the third person.
+   * Save the content as it is. False: put it into the third person.
    *
    * @generated from field: bool keep_wording = 13;
    */
   keepWording: boolean;
 
   /**
-   * decide_by tells who is to rephrase and to compare. Unspecified: the language model if it can,
-   * else rules.
+   * The decider that rephrases and compares. Unspecified: the language model if possible, otherwise rules.
    *
    * @generated from field: memory_service.v1.DecidedBy decide_by = 14;
    */
@@ -467,109 +463,108 @@ export const SaveMemoryRequestSchema: GenMessage<SaveMemoryRequest> = /*@__PURE_
   messageDesc(file_memory_service_v1_user_memory, 4);
 
 /**
- * SaveMemoryResponse tells what became of the fact.
+ * SaveMemoryResponse is the result of SaveMemory.
  *
  * @generated from message memory_service.v1.SaveMemoryResponse
  */
 export type SaveMemoryResponse = Message<"memory_service.v1.SaveMemoryResponse"> & {
   /**
-   * outcome for the fact.
+   * The outcome for the fact.
    *
    * @generated from field: memory_service.v1.MemoryOutcome outcome = 1;
    */
   outcome: MemoryOutcome;
 
   /**
-   * memory as saved. Unset: nothing was saved.
+   * The memory as saved. Unset: nothing was saved.
    *
    * @generated from field: memory_service.v1.UserMemory memory = 2;
    */
   memory?: UserMemory | undefined;
 
   /**
-   * existing is the known memory that decided the outcome, as it was before the call: the duplicate;
-   * else a contradicted memory that goes on holding because it is trusted more; else the first one
-   * contradicted. Unset: the fact is like no other.
+   * The known memory that decided the outcome, as it was before the call: the duplicate; otherwise a
+   * contradicted memory that still holds because it is trusted more; otherwise the first contradicted
+   * one. Unset: none.
    *
    * @generated from field: memory_service.v1.UserMemory existing = 3;
    */
   existing?: UserMemory | undefined;
 
   /**
-   * superseded are the memories that ended with this one, as they now stand. Empty: none.
+   * The memories that this one superseded, as they are now. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.UserMemory superseded = 4;
    */
   superseded: UserMemory[];
 
   /**
-   * message for the user or the model, such as "Similar memory already exists".
+   * A message for the user or the model, for example "Similar memory already exists".
    *
    * @generated from field: string message = 5;
    */
   message: string;
 
   /**
-   * similarity of the fact to the most similar one known, a cosine from -1 to 1. Unset: none is
-   * known, or it could not be measured.
+   * The cosine similarity to the most similar known memory, -1 to 1. Unset: there is none, or it could not
+   * be measured.
    *
    * @generated from field: optional double similarity = 6;
    */
   similarity?: number | undefined;
 
   /**
-   * duplicate_threshold that the similarity must be above for a duplicate; each embedder has its
-   * own. 0: there is no embedder, and words were compared.
+   * The similarity above which a fact is a duplicate. It depends on the embedder. 0: there is no embedder;
+   * words were compared.
    *
    * @generated from field: double duplicate_threshold = 7;
    */
   duplicateThreshold: number;
 
   /**
-   * decided_by tells who decided on the outcome.
+   * The decider of the outcome.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 8;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason for the outcome, for a human. At most 500 characters.
+   * The reason for the outcome, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 9;
    */
   reason: string;
 
   /**
-   * rephrased_by tells who put the content into the third person. Unspecified: it was left as it is.
+   * The decider that put the content into the third person. Unspecified: the content was not changed.
    *
    * @generated from field: memory_service.v1.DecidedBy rephrased_by = 10;
    */
   rephrasedBy: DecidedBy;
 
   /**
-   * failures on the way. Empty: none.
+   * Failures during the decision. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.DecisionFailure failures = 11;
    */
   failures: DecisionFailure[];
 
   /**
-   * llm_usage is what the answer cost. Unset: no language model was asked.
+   * The language model usage of this call. Unset: no language model was called.
    *
    * @generated from field: memory_service.v1.LlmUsage llm_usage = 12;
    */
   llmUsage?: LlmUsage | undefined;
 
   /**
-   * degraded names what the server could not do for this answer, such as embedding the fact. Empty:
-   * nothing.
+   * Anything the server could not do for this response, such as embed the fact. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 13;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects; after the write, if there was one.
+   * The revision of the namespace that the response reflects: after the write, if there was one.
    *
    * @generated from field: int64 revision = 14;
    */
@@ -584,41 +579,41 @@ export const SaveMemoryResponseSchema: GenMessage<SaveMemoryResponse> = /*@__PUR
   messageDesc(file_memory_service_v1_user_memory, 5);
 
 /**
- * SearchMemoriesRequest asks for the memories that fit a text.
+ * SearchMemoriesRequest is a text to search for, with filters.
  *
  * @generated from message memory_service.v1.SearchMemoriesRequest
  */
 export type SearchMemoriesRequest = Message<"memory_service.v1.SearchMemoriesRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no memories.
+   * The namespace to read. Required. One that was never written to has no memories.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * query to find memories for. Required. At most 64 KiB.
+   * The text to search for. Required. At most 64 KiB.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * categories that the memories have one of. Empty: any.
+   * Only memories of one of these categories. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.MemoryCategory categories = 3;
    */
   categories: MemoryCategory[];
 
   /**
-   * limit is the most memories wanted, over all pages. Unset: 5. -1: no limit. 0: none.
+   * The maximum number of memories over all pages. Unset: 5. -1: no limit. 0: none.
    *
    * @generated from field: optional int32 limit = 4;
    */
   limit?: number | undefined;
 
   /**
-   * as_of_time shows the memories that held then. Unset: those that hold now. Not together with
+   * Return the memories that held at this time. Unset: those that hold now. Not together with
    * include_history.
    *
    * @generated from field: google.protobuf.Timestamp as_of_time = 5;
@@ -626,86 +621,87 @@ export type SearchMemoriesRequest = Message<"memory_service.v1.SearchMemoriesReq
   asOfTime?: Timestamp | undefined;
 
   /**
-   * include_history shows also the memories that hold no more. False: they are left out.
+   * Also return memories that no longer hold. False: they are omitted.
    *
    * @generated from field: bool include_history = 6;
    */
   includeHistory: boolean;
 
   /**
-   * min_importance that the current score of the memories' importance has. Unset: any.
+   * The minimum current_score of the memories' importance. Unset: any.
    *
    * @generated from field: optional double min_importance = 7;
    */
   minImportance?: number | undefined;
 
   /**
-   * labels that the memories have, all of them, with these very values. Empty: any.
+   * Only memories that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 8;
    */
   labels: { [key: string]: string };
 
   /**
-   * session_id that the memories came from. Empty: any.
+   * Only memories that came from this session. Empty: any.
    *
    * @generated from field: string session_id = 9;
    */
   sessionId: string;
 
   /**
-   * min_score that a result has. Unset: any. For scores see RetrieveResult.
+   * The minimum score of a result, see RetrieveResult. Unset: any.
    *
    * @generated from field: optional double min_score = 10;
    */
   minScore?: number | undefined;
 
   /**
-   * mode of the search. Unspecified: words and vectors together.
+   * The search mode. Unspecified: words and vectors.
    *
    * @generated from field: memory_service.v1.RetrieveMode mode = 11;
    */
   mode: RetrieveMode;
 
   /**
-   * max_tokens that the contents may take together, over all pages, estimated. The least fitting are
-   * left out. Unset: no bound. Must be positive.
+   * The maximum number of tokens of the contents over all pages, estimated. The lowest-ranked are omitted.
+   * Unset: no limit. Must be positive.
    *
    * @generated from field: optional int32 max_tokens = 12;
    */
   maxTokens?: number | undefined;
 
   /**
-   * explain adds to each result how its score came about. False: no explanation.
+   * Return how each score was calculated. False: no explanation.
    *
    * @generated from field: bool explain = 13;
    */
   explain: boolean;
 
   /**
-   * page_size is the most results of one response. 0: as many as fit into about 3 MiB, at most
-   * 1000. At most 1000; more is taken as 1000.
+   * The maximum number of results per response. 0: as many as fit into about 3 MiB, at most 1000.
+   * Values above 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 14;
    */
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 15;
    */
   pageToken: string;
 
   /**
-   * min_trust that the memories have, 0 to 1. Unset: any.
+   * The minimum trust of the memories, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 16;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the memories have one of, as in RetrieveOptions. Empty: any.
+   * Only memories from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 17;
    */
@@ -726,28 +722,28 @@ export const SearchMemoriesRequestSchema: GenMessage<SearchMemoriesRequest> = /*
  */
 export type SearchMemoriesResponse = Message<"memory_service.v1.SearchMemoriesResponse"> & {
   /**
-   * results, the best first.
+   * The results, best first.
    *
    * @generated from field: repeated memory_service.v1.MemoryResult results = 1;
    */
   results: MemoryResult[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 4;
    */
@@ -768,21 +764,21 @@ export const SearchMemoriesResponseSchema: GenMessage<SearchMemoriesResponse> = 
  */
 export type MemoryResult = Message<"memory_service.v1.MemoryResult"> & {
   /**
-   * memory that was found.
+   * The memory.
    *
    * @generated from field: memory_service.v1.UserMemory memory = 1;
    */
   memory?: UserMemory | undefined;
 
   /**
-   * score of the memory, higher is better, as in RetrieveResult.
+   * The score of the memory; higher is better, as in RetrieveResult.
    *
    * @generated from field: double score = 2;
    */
   score: number;
 
   /**
-   * explanation of the score. Unset unless asked for.
+   * How the score was calculated. Unset unless `explain` is set.
    *
    * @generated from field: memory_service.v1.Explanation explanation = 3;
    */
@@ -797,20 +793,20 @@ export const MemoryResultSchema: GenMessage<MemoryResult> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_user_memory, 8);
 
 /**
- * ListMemoriesRequest asks for memories in the order in which they were saved.
+ * ListMemoriesRequest selects the memories to list, in the order in which they were saved.
  *
  * @generated from message memory_service.v1.ListMemoriesRequest
  */
 export type ListMemoriesRequest = Message<"memory_service.v1.ListMemoriesRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no memories.
+   * The namespace to read. Required. One that was never written to has no memories.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * page_size is the most memories wanted. 0: 100. At most 1000; more is taken as 1000. A page also
+   * The maximum number of memories per page. 0: 100. Values above 1000 are reduced to 1000. A page also
    * ends at about 3 MiB.
    *
    * @generated from field: int32 page_size = 2;
@@ -818,28 +814,29 @@ export type ListMemoriesRequest = Message<"memory_service.v1.ListMemoriesRequest
   pageSize: number;
 
   /**
-   * page_token of the page wanted, from the response before, with all else unchanged. Empty: the first.
+   * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * categories that the memories have one of. Empty: any.
+   * Only memories of one of these categories. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.MemoryCategory categories = 4;
    */
   categories: MemoryCategory[];
 
   /**
-   * ids of the memories. Those that do not exist are left out. Empty: any. At most 1000.
+   * Only memories with these ids; ids that do not exist are skipped. Empty: any. At most 1000.
    *
    * @generated from field: repeated string ids = 5;
    */
   ids: string[];
 
   /**
-   * as_of_time shows the memories that held then. Unset: those that hold now. Not together with
+   * Return the memories that held at this time. Unset: those that hold now. Not together with
    * include_history.
    *
    * @generated from field: google.protobuf.Timestamp as_of_time = 6;
@@ -847,63 +844,63 @@ export type ListMemoriesRequest = Message<"memory_service.v1.ListMemoriesRequest
   asOfTime?: Timestamp | undefined;
 
   /**
-   * include_history shows also the memories that hold no more. False: they are left out.
+   * Also return memories that no longer hold. False: they are omitted.
    *
    * @generated from field: bool include_history = 7;
    */
   includeHistory: boolean;
 
   /**
-   * min_importance that the current score of the memories' importance has. Unset: any.
+   * The minimum current_score of the memories' importance. Unset: any.
    *
    * @generated from field: optional double min_importance = 8;
    */
   minImportance?: number | undefined;
 
   /**
-   * labels that the memories have, all of them, with these very values. Empty: any.
+   * Only memories that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 9;
    */
   labels: { [key: string]: string };
 
   /**
-   * session_id that the memories came from. Empty: any.
+   * Only memories that came from this session. Empty: any.
    *
    * @generated from field: string session_id = 10;
    */
   sessionId: string;
 
   /**
-   * start_time: memories whose create_time is at or after it. Unset: no bound.
+   * Only memories with a create_time at or after this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 11;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * end_time: memories whose create_time is before it. Unset: no bound.
+   * Only memories with a create_time before this. Unset: no bound.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 12;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * newest_first turns the order round. False: oldest first.
+   * Reverse the order. False: oldest first.
    *
    * @generated from field: bool newest_first = 13;
    */
   newestFirst: boolean;
 
   /**
-   * min_trust that the memories have, 0 to 1. Unset: any.
+   * The minimum trust of the memories, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 14;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the memories have one of, as in RetrieveOptions. Empty: any.
+   * Only memories from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 15;
    */
@@ -924,21 +921,21 @@ export const ListMemoriesRequestSchema: GenMessage<ListMemoriesRequest> = /*@__P
  */
 export type ListMemoriesResponse = Message<"memory_service.v1.ListMemoriesResponse"> & {
   /**
-   * memories of the page.
+   * The memories of the page.
    *
    * @generated from field: repeated memory_service.v1.UserMemory memories = 1;
    */
   memories: UserMemory[];
 
   /**
-   * next_page_token gets the next page. Empty: this is the last.
+   * The token of the next page. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * revision of the namespace that the page reflects.
+   * The revision of the namespace that the page reflects.
    *
    * @generated from field: int64 revision = 3;
    */
@@ -953,61 +950,58 @@ export const ListMemoriesResponseSchema: GenMessage<ListMemoriesResponse> = /*@_
   messageDesc(file_memory_service_v1_user_memory, 10);
 
 /**
- * UpdateMemoryRequest asks for a memory to be corrected.
+ * UpdateMemoryRequest is a correction of a memory.
  *
  * @generated from message memory_service.v1.UpdateMemoryRequest
  */
 export type UpdateMemoryRequest = Message<"memory_service.v1.UpdateMemoryRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * memory with the id of the one to change and the new values. Required. Limits are those of
-   * SaveMemoryRequest.
+   * The id of the memory to change, and the new values. Required. Limits are as in SaveMemoryRequest.
    *
    * @generated from field: memory_service.v1.UserMemory memory = 2;
    */
   memory?: UserMemory | undefined;
 
   /**
-   * update_mask names the fields to take from `memory`: "content", "category", "reasoning",
-   * "importance" (its score, kept as an adjustment named "manual"), "valid_from_time",
-   * "valid_until_time", "expire_time", "ttl", "labels", "metadata". "*": all of them. Unset: those
-   * that are set in `memory`. New content is put into the third person, embedded and rated anew.
+   * The fields to take from `memory`: "content", "category", "reasoning", "importance" (its score, stored
+   * as an adjustment named "manual"), "valid_from_time", "valid_until_time", "expire_time", "ttl",
+   * "labels", "metadata", or "*" for all of them. Unset: the fields that are set in `memory`. New content
+   * is put into the third person, embedded and rated again.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 3;
    */
   updateMask?: FieldMask | undefined;
 
   /**
-   * expected_version makes the write conditional: it happens only if this is the memory's current
-   * version. Unset: always.
+   * Write only if this is the memory's current version. Unset: write unconditionally.
    *
    * @generated from field: optional int64 expected_version = 4;
    */
   expectedVersion?: bigint | undefined;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 5;
    */
   requestId: string;
 
   /**
-   * keep_wording saves the content as it is given. False: it is put into the third person.
+   * Save the content as it is. False: put it into the third person.
    *
    * @generated from field: bool keep_wording = 6;
    */
   keepWording: boolean;
 
   /**
-   * decide_by tells who is to rephrase and to compare. Unspecified: the language model if it can,
-   * else rules.
+   * The decider that rephrases and compares. Unspecified: the language model if possible, otherwise rules.
    *
    * @generated from field: memory_service.v1.DecidedBy decide_by = 7;
    */
@@ -1022,71 +1016,70 @@ export const UpdateMemoryRequestSchema: GenMessage<UpdateMemoryRequest> = /*@__P
   messageDesc(file_memory_service_v1_user_memory, 11);
 
 /**
- * UpdateMemoryResponse tells what was written.
+ * UpdateMemoryResponse is the result of UpdateMemory.
  *
  * @generated from message memory_service.v1.UpdateMemoryResponse
  */
 export type UpdateMemoryResponse = Message<"memory_service.v1.UpdateMemoryResponse"> & {
   /**
-   * outcome for the new values: SAVED, or DUPLICATE when another memory says the new content
-   * already, and then nothing was written. Contradictions are not looked for.
+   * SAVED, or DUPLICATE if another memory already says the new content; then nothing was written.
+   * UpdateMemory does not look for contradictions.
    *
    * @generated from field: memory_service.v1.MemoryOutcome outcome = 1;
    */
   outcome: MemoryOutcome;
 
   /**
-   * memory as it now stands.
+   * The memory as it is now.
    *
    * @generated from field: memory_service.v1.UserMemory memory = 2;
    */
   memory?: UserMemory | undefined;
 
   /**
-   * existing is the other memory that says the new content already. Unset: none does.
+   * The other memory that already says the new content. Unset: none.
    *
    * @generated from field: memory_service.v1.UserMemory existing = 3;
    */
   existing?: UserMemory | undefined;
 
   /**
-   * decided_by tells who decided on the outcome. Unspecified: the content was not to be changed.
+   * The decider of the outcome. Unspecified: no new content was sent.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 4;
    */
   decidedBy: DecidedBy;
 
   /**
-   * rephrased_by tells who put the content into the third person. Unspecified: it was left as it is.
+   * The decider that put the content into the third person. Unspecified: the content was not changed.
    *
    * @generated from field: memory_service.v1.DecidedBy rephrased_by = 5;
    */
   rephrasedBy: DecidedBy;
 
   /**
-   * failures on the way. Empty: none.
+   * Failures during the decision. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.DecisionFailure failures = 6;
    */
   failures: DecisionFailure[];
 
   /**
-   * llm_usage is what the answer cost. Unset: no language model was asked.
+   * The language model usage of this call. Unset: no language model was called.
    *
    * @generated from field: memory_service.v1.LlmUsage llm_usage = 7;
    */
   llmUsage?: LlmUsage | undefined;
 
   /**
-   * degraded names what the server could not do for this answer, such as embedding the fact. Empty:
-   * nothing.
+   * Anything the server could not do for this response, such as embed the fact. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 8;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects; after the write, if there was one.
+   * The revision of the namespace that the response reflects: after the write, if there was one.
    *
    * @generated from field: int64 revision = 9;
    */
@@ -1101,42 +1094,42 @@ export const UpdateMemoryResponseSchema: GenMessage<UpdateMemoryResponse> = /*@_
   messageDesc(file_memory_service_v1_user_memory, 12);
 
 /**
- * DeleteMemoryRequest asks for a memory to be removed.
+ * DeleteMemoryRequest identifies the memory to remove.
  *
  * @generated from message memory_service.v1.DeleteMemoryRequest
  */
 export type DeleteMemoryRequest = Message<"memory_service.v1.DeleteMemoryRequest"> & {
   /**
-   * namespace to write to. Required.
+   * The namespace to write to. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * id of the memory. Required.
+   * The id of the memory. Required.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * expected_version makes the removal conditional on the memory's current version. Unset: always.
+   * Delete only if this is the memory's current version. Unset: delete unconditionally.
    *
    * @generated from field: optional int64 expected_version = 3;
    */
   expectedVersion?: bigint | undefined;
 
   /**
-   * include_history removes also the memories that this one superseded or was made out of, and those
-   * before them. False: they stay in the history, and none of them comes back to hold.
+   * Also remove the memories that this one superseded or was made from, and their predecessors. False:
+   * they stay in the history, and none of them holds again.
    *
    * @generated from field: bool include_history = 4;
    */
   includeHistory: boolean;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 5;
    */
@@ -1151,20 +1144,20 @@ export const DeleteMemoryRequestSchema: GenMessage<DeleteMemoryRequest> = /*@__P
   messageDesc(file_memory_service_v1_user_memory, 13);
 
 /**
- * DeleteMemoryResponse confirms the removal.
+ * DeleteMemoryResponse is the result of DeleteMemory.
  *
  * @generated from message memory_service.v1.DeleteMemoryResponse
  */
 export type DeleteMemoryResponse = Message<"memory_service.v1.DeleteMemoryResponse"> & {
   /**
-   * removed_count is how many memories were removed.
+   * Number of memories removed.
    *
    * @generated from field: int64 removed_count = 1;
    */
   removedCount: bigint;
 
   /**
-   * revision of the namespace after the removal.
+   * The revision of the namespace after the deletion.
    *
    * @generated from field: int64 revision = 2;
    */
@@ -1179,70 +1172,70 @@ export const DeleteMemoryResponseSchema: GenMessage<DeleteMemoryResponse> = /*@_
   messageDesc(file_memory_service_v1_user_memory, 14);
 
 /**
- * GetPreloadedMemoriesRequest asks for what belongs into every system prompt.
+ * GetPreloadedMemoriesRequest selects the memories for a system prompt.
  *
  * @generated from message memory_service.v1.GetPreloadedMemoriesRequest
  */
 export type GetPreloadedMemoriesRequest = Message<"memory_service.v1.GetPreloadedMemoriesRequest"> & {
   /**
-   * namespace to read. Required. One that was never written to has no memories.
+   * The namespace to read. Required. One that was never written to has no memories.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * max_tokens that `text` may take, estimated. A memory that does not fit is left out whole. Unset:
-   * 1000. -1: no bound but that of a response, about 3 MiB.
+   * The maximum number of tokens of `text`, estimated. A memory that does not fit is omitted entirely.
+   * Unset: 1000. -1: no limit except the size of a response, about 3 MiB.
    *
    * @generated from field: optional int32 max_tokens = 2;
    */
   maxTokens?: number | undefined;
 
   /**
-   * categories to preload. Empty: identity, preference and relationship.
+   * The categories to preload. Empty: identity, preference and relationship.
    *
    * @generated from field: repeated memory_service.v1.MemoryCategory categories = 3;
    */
   categories: MemoryCategory[];
 
   /**
-   * limit is the most memories wanted. Unset: 100. At most 1000. 0: none.
+   * The maximum number of memories. Unset: 100. At most 1000. 0: none.
    *
    * @generated from field: optional int32 limit = 4;
    */
   limit?: number | undefined;
 
   /**
-   * min_importance that the current score of the memories' importance has. Unset: any.
+   * The minimum current_score of the memories' importance. Unset: any.
    *
    * @generated from field: optional double min_importance = 5;
    */
   minImportance?: number | undefined;
 
   /**
-   * as_of_time shows the memories that held then. Unset: those that hold now.
+   * Return the memories that held at this time. Unset: those that hold now.
    *
    * @generated from field: google.protobuf.Timestamp as_of_time = 6;
    */
   asOfTime?: Timestamp | undefined;
 
   /**
-   * labels that the memories have, all of them, with these very values. Empty: any.
+   * Only memories that have all of these labels with exactly these values. Empty: any.
    *
    * @generated from field: map<string, string> labels = 7;
    */
   labels: { [key: string]: string };
 
   /**
-   * min_trust that the memories have, 0 to 1. Unset: any.
+   * The minimum trust of the memories, 0 to 1. Unset: any.
    *
    * @generated from field: optional double min_trust = 8;
    */
   minTrust?: number | undefined;
 
   /**
-   * sources that the memories have one of, as in RetrieveOptions. Empty: any.
+   * Only memories from one of these sources, as in RetrieveOptions. Empty: any.
    *
    * @generated from field: repeated memory_service.v1.SourceKind sources = 9;
    */
@@ -1257,42 +1250,42 @@ export const GetPreloadedMemoriesRequestSchema: GenMessage<GetPreloadedMemoriesR
   messageDesc(file_memory_service_v1_user_memory, 15);
 
 /**
- * GetPreloadedMemoriesResponse is what belongs into every system prompt.
+ * GetPreloadedMemoriesResponse is the memories for a system prompt.
  *
  * @generated from message memory_service.v1.GetPreloadedMemoriesResponse
  */
 export type GetPreloadedMemoriesResponse = Message<"memory_service.v1.GetPreloadedMemoriesResponse"> & {
   /**
-   * memories that are in `text`, the most important first.
+   * The memories in `text`, most important first.
    *
    * @generated from field: repeated memory_service.v1.UserMemory memories = 1;
    */
   memories: UserMemory[];
 
   /**
-   * text of the memories as a block for a system prompt, between marks that ExtractMemories knows
-   * and passes over. It is data that somebody stored, not instructions. Empty: there are no memories.
+   * The memories as a block for a system prompt, between marks that ExtractMemories recognises and skips.
+   * Treat it as data, not as instructions. Empty: there are no memories.
    *
    * @generated from field: string text = 2;
    */
   text: string;
 
   /**
-   * token_count of text, estimated.
+   * The estimated number of tokens of text.
    *
    * @generated from field: int32 token_count = 3;
    */
   tokenCount: number;
 
   /**
-   * omitted_count is how many memories were left out for `max_tokens` or `limit`. 0: none.
+   * Number of memories omitted because of `max_tokens` or `limit`. 0: none.
    *
    * @generated from field: int64 omitted_count = 4;
    */
   omittedCount: bigint;
 
   /**
-   * revision of the namespace that the answer reflects.
+   * The revision of the namespace that the response reflects.
    *
    * @generated from field: int64 revision = 5;
    */
@@ -1307,104 +1300,101 @@ export const GetPreloadedMemoriesResponseSchema: GenMessage<GetPreloadedMemories
   messageDesc(file_memory_service_v1_user_memory, 16);
 
 /**
- * ExtractMemoriesRequest asks for facts to be found and saved. Required is one of `messages` and
- * `session_id`.
+ * ExtractMemoriesRequest is a conversation to find facts in. `messages` or `session_id` is required.
  *
  * @generated from message memory_service.v1.ExtractMemoriesRequest
  */
 export type ExtractMemoriesRequest = Message<"memory_service.v1.ExtractMemoriesRequest"> & {
   /**
-   * namespace to read and to write to. Required.
+   * The namespace to read and write. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * messages to look through, in order. They are not stored. At most 200, with 256 KiB of text
-   * together. Empty: the items of the session are looked through.
+   * The messages to examine, in order. They are not stored. At most 200, with a total of 256 KiB of text.
+   * Empty: the items of the session are examined.
    *
    * @generated from field: repeated memory_service.v1.ChatMessage messages = 2;
    */
   messages: ChatMessage[];
 
   /**
-   * session_id whose items are looked through; with `messages`, the conversation that they are of.
-   * Empty: none. At most 256 bytes.
+   * The session whose items are examined; with `messages`, the conversation they belong to. Empty: none.
+   * At most 256 bytes.
    *
    * @generated from field: string session_id = 3;
    */
   sessionId: string;
 
   /**
-   * after_revision: only items written later than this revision. 0: all of the session. Only without
-   * `messages`.
+   * Examine only items written after this revision. 0: the whole session. Only without `messages`.
    *
    * @generated from field: int64 after_revision = 4;
    */
   afterRevision: bigint;
 
   /**
-   * limit is the most items of the session to look through, the oldest first. Unset: 100. At least 1,
-   * at most 1000. Only without `messages`.
+   * The maximum number of the session's items to examine, oldest first. Unset: 100. At least 1, at most
+   * 1000. Only without `messages`.
    *
    * @generated from field: optional int32 limit = 5;
    */
   limit?: number | undefined;
 
   /**
-   * recalled_memory_ids of the memories that were put into the conversation, by SearchMemories or
-   * otherwise. What repeats them is not taken for new. Empty: none are known. At most 1000.
+   * The ids of memories that were put into the conversation, by SearchMemories or otherwise. Repetitions
+   * of them are not saved. Empty: none known. At most 1000.
    *
    * @generated from field: repeated string recalled_memory_ids = 6;
    */
   recalledMemoryIds: string[];
 
   /**
-   * categories to look for. Empty: all.
+   * The categories to look for. Empty: all.
    *
    * @generated from field: repeated memory_service.v1.MemoryCategory categories = 7;
    */
   categories: MemoryCategory[];
 
   /**
-   * dry_run tells what would be saved, and writes nothing. False: it is saved.
+   * Return what would be saved, without writing. False: save it.
    *
    * @generated from field: bool dry_run = 8;
    */
   dryRun: boolean;
 
   /**
-   * on_contradiction tells what becomes of a fact that contradicts a known one. Unspecified: it
-   * supersedes that.
+   * How to handle a contradiction with a known fact. Unspecified: supersede the known fact.
    *
    * @generated from field: memory_service.v1.OnContradiction on_contradiction = 9;
    */
   onContradiction: OnContradiction;
 
   /**
-   * decide_by tells who is to extract. Unspecified: the language model if it can, else rules.
+   * The decider that extracts facts. Unspecified: the language model if possible, otherwise rules.
    *
    * @generated from field: memory_service.v1.DecidedBy decide_by = 10;
    */
   decideBy: DecidedBy;
 
   /**
-   * actor that has the memories saved, such as an agent's name. Empty: not given. At most 256 bytes.
+   * The name of the agent or program that saves the memories. Empty: not given. At most 256 bytes.
    *
    * @generated from field: string actor = 11;
    */
   actor: string;
 
   /**
-   * labels for the memories, as in MemoryItem.
+   * Labels for the memories, as in MemoryItem.
    *
    * @generated from field: map<string, string> labels = 12;
    */
   labels: { [key: string]: string };
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 13;
    */
@@ -1419,78 +1409,78 @@ export const ExtractMemoriesRequestSchema: GenMessage<ExtractMemoriesRequest> = 
   messageDesc(file_memory_service_v1_user_memory, 17);
 
 /**
- * ExtractMemoriesResponse tells what was found and saved.
+ * ExtractMemoriesResponse is the result of ExtractMemories.
  *
  * @generated from message memory_service.v1.ExtractMemoriesResponse
  */
 export type ExtractMemoriesResponse = Message<"memory_service.v1.ExtractMemoriesResponse"> & {
   /**
-   * results, one for each fact that was found, in the order in which they were said.
+   * One result for each fact found, in the order in which they were said.
    *
    * @generated from field: repeated memory_service.v1.ExtractedMemory results = 1;
    */
   results: ExtractedMemory[];
 
   /**
-   * decided_by tells who extracted. DECIDED_BY_RULES also when rules had to for some of the messages.
+   * The decider that extracted the facts. DECIDED_BY_RULES also if rules were needed for some of the
+   * messages.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 2;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason says how the answer was reached, for a human. At most 500 characters.
+   * How the result was reached, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * examined_count is how many messages or items were looked through.
+   * Number of messages or items examined.
    *
    * @generated from field: int32 examined_count = 4;
    */
   examinedCount: number;
 
   /**
-   * examined_revision up to which the session was looked through: the next `after_revision`. 0:
-   * `messages` were looked through.
+   * The session was examined up to this revision; use it as the next `after_revision`. 0: `messages` were
+   * examined.
    *
    * @generated from field: int64 examined_revision = 5;
    */
   examinedRevision: bigint;
 
   /**
-   * more tells that the session holds later items. False: it does not.
+   * Whether the session has later items.
    *
    * @generated from field: bool more = 6;
    */
   more: boolean;
 
   /**
-   * failures on the way. Empty: none.
+   * Failures during the extraction. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.DecisionFailure failures = 7;
    */
   failures: DecisionFailure[];
 
   /**
-   * llm_usage is what the answer cost. Unset: no language model was asked.
+   * The language model usage of this call. Unset: no language model was called.
    *
    * @generated from field: memory_service.v1.LlmUsage llm_usage = 8;
    */
   llmUsage?: LlmUsage | undefined;
 
   /**
-   * degraded names what the server could not do for this answer, such as embedding a fact. Empty:
-   * nothing.
+   * Anything the server could not do for this response, such as embed a fact. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 9;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects; after the write, if there was one.
+   * The revision of the namespace that the response reflects: after the write, if there was one.
    *
    * @generated from field: int64 revision = 10;
    */
@@ -1505,65 +1495,65 @@ export const ExtractMemoriesResponseSchema: GenMessage<ExtractMemoriesResponse> 
   messageDesc(file_memory_service_v1_user_memory, 18);
 
 /**
- * ExtractedMemory is one fact that was found, and what became of it.
+ * ExtractedMemory is one fact found, and its outcome.
  *
  * @generated from message memory_service.v1.ExtractedMemory
  */
 export type ExtractedMemory = Message<"memory_service.v1.ExtractedMemory"> & {
   /**
-   * outcome for the fact; in a dry run the outcome that it would have.
+   * The outcome for the fact; in a dry run, the outcome it would have.
    *
    * @generated from field: memory_service.v1.MemoryOutcome outcome = 1;
    */
   outcome: MemoryOutcome;
 
   /**
-   * memory as saved, with its source. In a dry run, and for an outcome that writes nothing, the
-   * memory that it would be, without id and version.
+   * The memory as saved, with its source. In a dry run, and for outcomes that write nothing, the memory as
+   * it would be, without id and version.
    *
    * @generated from field: memory_service.v1.UserMemory memory = 2;
    */
   memory?: UserMemory | undefined;
 
   /**
-   * existing is the known memory that decided the outcome, as it was before. Unset: none did.
+   * The known memory that decided the outcome, as it was before. Unset: none.
    *
    * @generated from field: memory_service.v1.UserMemory existing = 3;
    */
   existing?: UserMemory | undefined;
 
   /**
-   * superseded are the memories that ended with this one, as they now stand; in a dry run those that
-   * would end, as they are. Empty: none.
+   * The memories that this one superseded, as they are now; in a dry run the ones it would supersede.
+   * Empty: none.
    *
    * @generated from field: repeated memory_service.v1.UserMemory superseded = 4;
    */
   superseded: UserMemory[];
 
   /**
-   * similarity of the fact to the most similar one known, a cosine from -1 to 1. Unset: none is
-   * known, or it could not be measured.
+   * The cosine similarity to the most similar known memory, -1 to 1. Unset: there is none, or it could not
+   * be measured.
    *
    * @generated from field: optional double similarity = 5;
    */
   similarity?: number | undefined;
 
   /**
-   * decided_by tells who extracted this fact.
+   * The decider that extracted this fact.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 6;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason for the outcome, for a human. At most 500 characters.
+   * The reason for the outcome, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 7;
    */
   reason: string;
 
   /**
-   * confidence of the one who extracted it, 0 to 1. Unset: not told.
+   * The confidence of the language model or the rules in the fact, 0 to 1. Unset: not reported.
    *
    * @generated from field: optional double confidence = 8;
    */
@@ -1578,66 +1568,65 @@ export const ExtractedMemorySchema: GenMessage<ExtractedMemory> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_user_memory, 19);
 
 /**
- * ConsolidateMemoriesRequest asks for similar memories to be merged.
+ * ConsolidateMemoriesRequest selects the memories to consolidate.
  *
  * @generated from message memory_service.v1.ConsolidateMemoriesRequest
  */
 export type ConsolidateMemoriesRequest = Message<"memory_service.v1.ConsolidateMemoriesRequest"> & {
   /**
-   * namespace to read and to write to. Required.
+   * The namespace to read and write. Required.
    *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
-   * dry_run tells what would be done, and writes nothing. False: it is done.
+   * Return what would be done, without writing. False: do it.
    *
    * @generated from field: bool dry_run = 2;
    */
   dryRun: boolean;
 
   /**
-   * categories of the memories to look at. Empty: all. Memories of two categories, or that
-   * are not trusted alike, are never put together.
+   * Only memories of these categories. Empty: all. Memories of different categories or trust are never
+   * merged.
    *
    * @generated from field: repeated memory_service.v1.MemoryCategory categories = 3;
    */
   categories: MemoryCategory[];
 
   /**
-   * memory_ids of the memories to look at, such as those of a dry run that were approved. Empty: all
-   * that hold. At most 1000.
+   * Only these memories, for example the approved ones of a dry run. Empty: all that hold. At most 1000.
    *
    * @generated from field: repeated string memory_ids = 4;
    */
   memoryIds: string[];
 
   /**
-   * similarity_threshold is the cosine from which on memories are looked at together, above 0 and
-   * at most 1. Unset: the embedder's own.
+   * The minimum cosine similarity of memories to compare, above 0 and at most 1. Unset: the embedder's
+   * default.
    *
    * @generated from field: optional double similarity_threshold = 5;
    */
   similarityThreshold?: number | undefined;
 
   /**
-   * limit is the most groups to work on, the most similar first. Unset: 50. At least 1, at most 500.
+   * The maximum number of groups to process, most similar first. Unset: 50. At least 1, at most 500.
    *
    * @generated from field: optional int32 limit = 6;
    */
   limit?: number | undefined;
 
   /**
-   * decide_by tells who is to decide and to word the merged memories. Unspecified: the language
-   * model if it can, else rules.
+   * The decider that compares memories and words the merged ones. Unspecified: the language model if
+   * possible, otherwise rules.
    *
    * @generated from field: memory_service.v1.DecidedBy decide_by = 7;
    */
   decideBy: DecidedBy;
 
   /**
-   * request_id makes a retry safe, as in AddRequest.
+   * Makes a retry safe, as in AddRequest.
    *
    * @generated from field: string request_id = 8;
    */
@@ -1652,69 +1641,69 @@ export const ConsolidateMemoriesRequestSchema: GenMessage<ConsolidateMemoriesReq
   messageDesc(file_memory_service_v1_user_memory, 20);
 
 /**
- * ConsolidateMemoriesResponse tells what was done.
+ * ConsolidateMemoriesResponse is the result of ConsolidateMemories.
  *
  * @generated from message memory_service.v1.ConsolidateMemoriesResponse
  */
 export type ConsolidateMemoriesResponse = Message<"memory_service.v1.ConsolidateMemoriesResponse"> & {
   /**
-   * consolidations, one for each group of similar memories, the most similar first.
+   * One consolidation for each group of similar memories, most similar first.
    *
    * @generated from field: repeated memory_service.v1.Consolidation consolidations = 1;
    */
   consolidations: Consolidation[];
 
   /**
-   * decided_by tells who decided. DECIDED_BY_RULES also when rules had to for some of the groups.
+   * The decider used. DECIDED_BY_RULES also if rules were needed for some of the groups.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 2;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason says how the answer was reached, for a human. At most 500 characters.
+   * How the result was reached, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * examined_count is how many memories were looked at.
+   * Number of memories examined.
    *
    * @generated from field: int64 examined_count = 4;
    */
   examinedCount: bigint;
 
   /**
-   * more tells that there are more groups than `limit`: call again. False: there are not.
+   * Whether there are more groups than `limit`: call again.
    *
    * @generated from field: bool more = 5;
    */
   more: boolean;
 
   /**
-   * failures on the way, by memory. Empty: none.
+   * Failures during the consolidation, by memory. Empty: none.
    *
    * @generated from field: repeated memory_service.v1.DecisionFailure failures = 6;
    */
   failures: DecisionFailure[];
 
   /**
-   * llm_usage is what the answer cost. Unset: no language model was asked.
+   * The language model usage of this call. Unset: no language model was called.
    *
    * @generated from field: memory_service.v1.LlmUsage llm_usage = 7;
    */
   llmUsage?: LlmUsage | undefined;
 
   /**
-   * degraded names what the server could not do for this answer. Empty: nothing.
+   * Anything the server could not do for this response. Empty: nothing.
    *
    * @generated from field: repeated memory_service.v1.Degradation degraded = 8;
    */
   degraded: Degradation[];
 
   /**
-   * revision of the namespace that the answer reflects; after the write, if there was one.
+   * The revision of the namespace that the response reflects: after the write, if there was one.
    *
    * @generated from field: int64 revision = 9;
    */
@@ -1729,57 +1718,57 @@ export const ConsolidateMemoriesResponseSchema: GenMessage<ConsolidateMemoriesRe
   messageDesc(file_memory_service_v1_user_memory, 21);
 
 /**
- * Consolidation is a group of similar memories, and what is done to it.
+ * Consolidation is a group of similar memories, and the action on it.
  *
  * @generated from message memory_service.v1.Consolidation
  */
 export type Consolidation = Message<"memory_service.v1.Consolidation"> & {
   /**
-   * action that was decided on.
+   * The action.
    *
    * @generated from field: memory_service.v1.ConsolidationAction action = 1;
    */
   action: ConsolidationAction;
 
   /**
-   * sources are the memories of the group, as they were before.
+   * The memories of the group, as they were before.
    *
    * @generated from field: repeated memory_service.v1.UserMemory sources = 2;
    */
   sources: UserMemory[];
 
   /**
-   * memory that takes their place or goes on holding. When it was not applied, what it would be; a
-   * merged one is then without id and version. Unset: they stay as they are.
+   * The memory that replaces them or still holds. If not applied: as it would be, without id and version
+   * if merged. Unset: they are not changed.
    *
    * @generated from field: memory_service.v1.UserMemory memory = 3;
    */
   memory?: UserMemory | undefined;
 
   /**
-   * applied tells that it was done. False: it was a dry run, there was nothing to do, or `failures`
-   * of the response say why not.
+   * Whether the action was applied. False: a dry run, nothing to do, or the response's `failures` have the
+   * cause.
    *
    * @generated from field: bool applied = 4;
    */
   applied: boolean;
 
   /**
-   * similarity of the two most similar memories of the group, a cosine from -1 to 1.
+   * The cosine similarity of the two most similar memories of the group, -1 to 1.
    *
    * @generated from field: double similarity = 5;
    */
   similarity: number;
 
   /**
-   * decided_by tells who decided on this group.
+   * The decider used for this group.
    *
    * @generated from field: memory_service.v1.DecidedBy decided_by = 6;
    */
   decidedBy: DecidedBy;
 
   /**
-   * reason for the action, for a human. At most 500 characters.
+   * The reason for the action, for a human. At most 500 characters.
    *
    * @generated from field: string reason = 7;
    */
@@ -1794,13 +1783,13 @@ export const ConsolidationSchema: GenMessage<Consolidation> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_user_memory, 22);
 
 /**
- * MemoryCategory tells what a memory is about.
+ * MemoryCategory is the subject of a memory.
  *
  * @generated from enum memory_service.v1.MemoryCategory
  */
 export enum MemoryCategory {
   /**
-   * Not said. Refused in memories that are saved.
+   * Not given. Rejected in memories that are saved.
    *
    * @generated from enum value: MEMORY_CATEGORY_UNSPECIFIED = 0;
    */
@@ -1814,28 +1803,28 @@ export enum MemoryCategory {
   IDENTITY = 1,
 
   /**
-   * What the user likes, dislikes and has set. Base importance 9; preloaded.
+   * The user's likes, dislikes and settings. Base importance 9; preloaded.
    *
    * @generated from enum value: MEMORY_CATEGORY_PREFERENCE = 2;
    */
   PREFERENCE = 2,
 
   /**
-   * Whom the user knows: family, colleagues. Base importance 8; preloaded.
+   * The people the user knows: family, colleagues. Base importance 8; preloaded.
    *
    * @generated from enum value: MEMORY_CATEGORY_RELATIONSHIP = 3;
    */
   RELATIONSHIP = 3,
 
   /**
-   * What the user works on. Base importance 7; found by search.
+   * The user's work and projects. Base importance 7; found by search.
    *
    * @generated from enum value: MEMORY_CATEGORY_PROJECT = 4;
    */
   PROJECT = 4,
 
   /**
-   * The situation and what was discussed. Base importance 5; found by search.
+   * The situation and the topics discussed. Base importance 5; found by search.
    *
    * @generated from enum value: MEMORY_CATEGORY_CONTEXT = 5;
    */
@@ -1849,7 +1838,7 @@ export const MemoryCategorySchema: GenEnum<MemoryCategory> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_user_memory, 0);
 
 /**
- * MemoryStatus tells whether a memory still holds.
+ * MemoryStatus is whether a memory still holds.
  *
  * @generated from enum memory_service.v1.MemoryStatus
  */
@@ -1869,16 +1858,16 @@ export enum MemoryStatus {
   ACTIVE = 1,
 
   /**
-   * It held until `valid_until_time`, and another one may have taken its place. Reads as of an
-   * earlier time show it.
+   * It held until `valid_until_time`; another memory may have superseded it. Reads with an earlier
+   * `as_of_time` return it.
    *
    * @generated from enum value: MEMORY_STATUS_SUPERSEDED = 2;
    */
   SUPERSEDED = 2,
 
   /**
-   * It was merged into another one, which tells the same for the same time. Only reads with
-   * `include_history` show it.
+   * It was merged into another memory that says the same for the same period. Only reads with
+   * `include_history` return it.
    *
    * @generated from enum value: MEMORY_STATUS_MERGED = 3;
    */
@@ -1892,7 +1881,7 @@ export const MemoryStatusSchema: GenEnum<MemoryStatus> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_user_memory, 1);
 
 /**
- * MemoryOrigin tells how a memory came about.
+ * MemoryOrigin is how a memory was created.
  *
  * @generated from enum memory_service.v1.MemoryOrigin
  */
@@ -1905,21 +1894,21 @@ export enum MemoryOrigin {
   UNSPECIFIED = 0,
 
   /**
-   * SaveMemory saved it.
+   * Saved by SaveMemory.
    *
    * @generated from enum value: MEMORY_ORIGIN_SAVED = 1;
    */
   SAVED = 1,
 
   /**
-   * ExtractMemories found it in messages.
+   * Found in messages by ExtractMemories.
    *
    * @generated from enum value: MEMORY_ORIGIN_EXTRACTED = 2;
    */
   EXTRACTED = 2,
 
   /**
-   * ConsolidateMemories made it out of others.
+   * Made from other memories by ConsolidateMemories.
    *
    * @generated from enum value: MEMORY_ORIGIN_CONSOLIDATED = 3;
    */
@@ -1933,35 +1922,35 @@ export const MemoryOriginSchema: GenEnum<MemoryOrigin> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_user_memory, 2);
 
 /**
- * OnContradiction tells what becomes of a fact that contradicts a known one.
+ * OnContradiction selects how to handle a fact that contradicts a known one.
  *
  * @generated from enum memory_service.v1.OnContradiction
  */
 export enum OnContradiction {
   /**
-   * Like ON_CONTRADICTION_SUPERSEDE.
+   * The same as ON_CONTRADICTION_SUPERSEDE.
    *
    * @generated from enum value: ON_CONTRADICTION_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The new fact is saved, and the known one ends where the new one begins. Neither ends by the other
-   * if that is trusted less: then both hold. See Provenance.
+   * Save the new fact, and end the known one where the new one begins. A fact does not end a more trusted
+   * one: both then hold. See Provenance.
    *
    * @generated from enum value: ON_CONTRADICTION_SUPERSEDE = 1;
    */
   SUPERSEDE = 1,
 
   /**
-   * The new fact is saved, and the known one goes on holding.
+   * Save the new fact; the known one still holds.
    *
    * @generated from enum value: ON_CONTRADICTION_KEEP_BOTH = 2;
    */
   KEEP_BOTH = 2,
 
   /**
-   * The new fact is not saved.
+   * Do not save the new fact.
    *
    * @generated from enum value: ON_CONTRADICTION_REFUSE = 3;
    */
@@ -1975,7 +1964,7 @@ export const OnContradictionSchema: GenEnum<OnContradiction> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_user_memory, 3);
 
 /**
- * MemoryOutcome tells what became of a fact.
+ * MemoryOutcome is the outcome for a fact.
  *
  * @generated from enum memory_service.v1.MemoryOutcome
  */
@@ -1988,45 +1977,45 @@ export enum MemoryOutcome {
   UNSPECIFIED = 0,
 
   /**
-   * It was saved, and no other memory changed.
+   * Saved; no other memory changed.
    *
    * @generated from enum value: MEMORY_OUTCOME_SAVED = 1;
    */
   SAVED = 1,
 
   /**
-   * It is known already: `existing` says it, and is trusted no less. Nothing was written.
+   * Already known: `existing` says the same and is trusted at least as much. Nothing was written.
    *
    * @generated from enum value: MEMORY_OUTCOME_DUPLICATE = 2;
    */
   DUPLICATE = 2,
 
   /**
-   * It was saved, and superseded the memories that it contradicts, or that say the same and are
-   * trusted less: they are in `superseded`.
+   * Saved. It superseded the memories in `superseded`, which it contradicts, or which say the same and are
+   * trusted less.
    *
    * @generated from enum value: MEMORY_OUTCOME_SUPERSEDED = 3;
    */
   SUPERSEDED = 3,
 
   /**
-   * It contradicts `existing`, and was not to be saved then. Nothing was written.
+   * It contradicts `existing`, and on_contradiction is REFUSE. Nothing was written.
    *
    * @generated from enum value: MEMORY_OUTCOME_CONTRADICTION = 4;
    */
   CONTRADICTION = 4,
 
   /**
-   * It repeats what was recalled into the conversation: `existing`. Nothing was written. Only in
-   * extraction.
+   * It repeats `existing`, which was recalled into the conversation. Nothing was written. Only in
+   * ExtractMemories.
    *
    * @generated from enum value: MEMORY_OUTCOME_RECALLED = 5;
    */
   RECALLED = 5,
 
   /**
-   * It is not worth remembering, being vague, temporary or not about the user; or it is too short or
-   * too long. Nothing was written. Only in extraction.
+   * Not worth remembering: vague, temporary, not about the user, too short or too long. Nothing was
+   * written. Only in ExtractMemories.
    *
    * @generated from enum value: MEMORY_OUTCOME_REJECTED = 6;
    */
@@ -2040,7 +2029,7 @@ export const MemoryOutcomeSchema: GenEnum<MemoryOutcome> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_user_memory, 4);
 
 /**
- * ConsolidationAction tells what is done to a group of similar memories.
+ * ConsolidationAction is the action on a group of similar memories.
  *
  * @generated from enum memory_service.v1.ConsolidationAction
  */
@@ -2053,21 +2042,21 @@ export enum ConsolidationAction {
   UNSPECIFIED = 0,
 
   /**
-   * They say much the same: one memory that says it all takes their place.
+   * They say much the same: one memory that says it all replaces them.
    *
    * @generated from enum value: CONSOLIDATION_ACTION_MERGE = 1;
    */
   MERGE = 1,
 
   /**
-   * They contradict each other: the one that began last goes on holding, the others end there.
+   * They contradict each other: the one that began last still holds, and the others end there.
    *
    * @generated from enum value: CONSOLIDATION_ACTION_SUPERSEDE = 2;
    */
   SUPERSEDE = 2,
 
   /**
-   * They say different things: they stay as they are.
+   * They say different things: they are not changed.
    *
    * @generated from enum value: CONSOLIDATION_ACTION_KEEP = 3;
    */
@@ -2081,10 +2070,11 @@ export const ConsolidationActionSchema: GenEnum<ConsolidationAction> = /*@__PURE
   enumDesc(file_memory_service_v1_user_memory, 5);
 
 /**
- * UserMemoryService keeps facts about a user: each once, in the third person, with its importance,
- * where it came from, and from when until when it held.
+ * UserMemoryService stores facts about a user, each once and in the third person, with importance,
+ * source and period of validity.
  *
- * Saving looks for duplicates and writes in one step: of many calls with the same fact one saves it.
+ * The check for duplicates and the write are atomic: of concurrent calls with the same fact, one saves
+ * it.
  *
  * Example: grpcurl -plaintext -d '{"namespace":"demo","content":"User prefers dark mode","category":"MEMORY_CATEGORY_PREFERENCE","reasoning":"Lasting preference for every interface"}' localhost:50051 memory_service.v1.UserMemoryService/SaveMemory
  *
@@ -2092,10 +2082,10 @@ export const ConsolidationActionSchema: GenEnum<ConsolidationAction> = /*@__PURE
  */
 export const UserMemoryService: GenService<{
   /**
-   * SaveMemory puts a fact into the third person and saves it, unless it is known already. A fact
-   * that contradicts a known one takes its place, and the known one stays in the history with its
-   * end. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-   * May be retried when it carries a `request_id`.
+   * SaveMemory puts a fact into the third person and saves it, unless it is already known. A fact that
+   * contradicts a known one supersedes it; the known one stays in the history with the time at which it
+   * ended. Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+   * Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.SaveMemory
    */
@@ -2105,7 +2095,7 @@ export const UserMemoryService: GenService<{
     output: typeof SaveMemoryResponseSchema;
   },
   /**
-   * SearchMemories returns the memories that fit a text best, the best first.
+   * SearchMemories returns the memories that best match a text, best first.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.SearchMemories
    */
@@ -2115,8 +2105,8 @@ export const UserMemoryService: GenService<{
     output: typeof SearchMemoriesResponseSchema;
   },
   /**
-   * ListMemories pages through the memories of a namespace in the order in which they were saved.
-   * With `ids` it gets single ones; with `include_history` it has all that an export needs.
+   * ListMemories pages through the memories of a namespace in the order in which they were saved. `ids`
+   * selects single ones; with `include_history` the list is complete enough for an export.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.ListMemories
    */
@@ -2126,10 +2116,10 @@ export const UserMemoryService: GenService<{
     output: typeof ListMemoriesResponseSchema;
   },
   /**
-   * UpdateMemory corrects a memory: the new values count for the whole time that it holds. For a
-   * change in the world, such as a move to another city, save the new fact instead.
-   * Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only
-   * when `decide_by` insists on the model. May be retried when it carries a `request_id`.
+   * UpdateMemory corrects a memory: the new values apply to its whole period of validity. For a change in
+   * the world, such as a move to another city, save the new fact instead.
+   * Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only if
+   * `decide_by` requires the language model. Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.UpdateMemory
    */
@@ -2139,7 +2129,7 @@ export const UserMemoryService: GenService<{
     output: typeof UpdateMemoryResponseSchema;
   },
   /**
-   * DeleteMemory removes a memory with its earlier versions, from the records and from every index.
+   * DeleteMemory removes a memory with its earlier versions from the records and every index.
    * Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED).
    *
    * @generated from rpc memory_service.v1.UserMemoryService.DeleteMemory
@@ -2150,8 +2140,8 @@ export const UserMemoryService: GenService<{
     output: typeof DeleteMemoryResponseSchema;
   },
   /**
-   * GetPreloadedMemories returns the memories of the important categories, the most important first,
-   * and as a block of text for a system prompt.
+   * GetPreloadedMemories returns the memories of the important categories, most important first, also as
+   * a block of text for a system prompt.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.GetPreloadedMemories
    */
@@ -2161,11 +2151,11 @@ export const UserMemoryService: GenService<{
     output: typeof GetPreloadedMemoriesResponseSchema;
   },
   /**
-   * ExtractMemories finds facts about the user in messages, or in what a session holds, and saves
-   * each of them like SaveMemory. Only what the user said is taken for a fact; other messages help
-   * to understand it. What was recalled into the conversation is not taken for new.
-   * Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-   * May be retried when it carries a `request_id`.
+   * ExtractMemories finds facts about the user in messages or in the items of a session, and saves each
+   * as SaveMemory does. Facts come only from what the user said; other messages provide context. Memories
+   * that were recalled into the conversation are not saved again.
+   * Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+   * Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.ExtractMemories
    */
@@ -2176,9 +2166,9 @@ export const UserMemoryService: GenService<{
   },
   /**
    * ConsolidateMemories merges memories that say much the same, and ends those that a later one
-   * contradicts. A group whose memories are changed by another call meanwhile is left alone.
-   * Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only when `decide_by` insists on the model.
-   * May be retried when it carries a `request_id`.
+   * contradicts. A group is left unchanged if another call changes its memories in the meantime.
+   * Errors: LLM_REQUIRED and LLM_UNAVAILABLE, only if `decide_by` requires the language model.
+   * Safe to retry with a `request_id`.
    *
    * @generated from rpc memory_service.v1.UserMemoryService.ConsolidateMemories
    */
