@@ -123,7 +123,7 @@ class Book(NamespaceCounts):
 
 @dataclass(slots=True)
 class Pending:
-    """What is to be written of a namespace; `flushing` decides the order."""
+    """The pending changes of a namespace; `flushing` decides the order."""
 
     items: dict[int, StoredItem] = field(default_factory=dict)
     """By position, the last version of each."""
@@ -149,7 +149,7 @@ class Pending:
     held: dict[str, HeldWrite] = field(default_factory=dict)
     let_go: set[str] = field(default_factory=set)
     entries: dict[int, Entry] = field(default_factory=dict)
-    """What views need to know of the items."""
+    """The effect on views."""
     moved: set[int] = field(default_factory=set)
     """Other positions that views must read again, changed by direct statements."""
     flags: int = 0
