@@ -163,7 +163,7 @@ UNATTRIBUTED = Provenance()
 
 
 class ProvenanceDraft(msgspec.Struct, frozen=True):
-    """What a writer claims about the provenance of an item. `trust` can only lower.
+    """A writer's claims about the provenance of an item. `trust` can only lower it.
 
     `lenient`: missing parents are dropped, not rejected. `imported`: the item comes from a record of an
     export, and `claimed` is its provenance there, if any.

@@ -76,7 +76,7 @@ class Overloaded(MemoryServiceError):
         self,
         limit_name: str,
         limit: int,
-        # Longer than a refusal is delayed, which is subtracted: some clients read 0 as "no delay".
+        # Longer than the delay of a rejection, which is subtracted: some clients read 0 as "no delay".
         retry_after_s: float = 0.6,
         *,
         problem: str = "the server is busy",

@@ -153,7 +153,7 @@ class PostgresStore(PostgresRecords, Store):
         return True
 
     def _put(self, namespace: str, mark: Mark, effect: Effect) -> None:
-        """Apply to a view, and to the cached items, the changes up to `mark`."""
+        """Apply the changes up to `mark` to a view and to the cached items."""
         for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(mark.key_of(position))
         for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
@@ -232,7 +232,7 @@ class PostgresStore(PostgresRecords, Store):
             return work(rows)
 
         read = await self._read_rows(namespace, look)
-        # The caller of the columns waits until the view is as new as they are.
+        # Return the columns only when the view is at least as new.
         async with self._catching_up.setdefault(namespace, asyncio.Lock()):
             while not (seen and (mark := self._marks.get(namespace)) and mark.seq >= seen[0].seq):
                 if await self._catch_up(namespace):

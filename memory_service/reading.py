@@ -46,9 +46,9 @@ class Reading(ABC):
         words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
         with the weights of indexes/turns.py: those of CONVERSATION_KINDS that are stored now, in the order of
         the namespace, even if the filter excludes them. The date of an item of these kinds counts as words of
-        it. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item MUST have
-        its score in every channel of the query, even if only one of them found it. With `described`, MUST
-        fill the columns that describe the items. A vector of another dimension than the namespace's MUST
+        its text. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item MUST
+        have its score in every channel of the query, even if only one of them found it. With `described`,
+        MUST fill the columns that describe the items. A vector whose dimension is not the namespace's MUST
         raise InvalidArgument.dimension("query_embedding", ...).
         """
 

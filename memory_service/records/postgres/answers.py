@@ -104,7 +104,7 @@ class WatchedSync(Connection[Row]):
 
 
 def is_usable(connection: WatchedAsync | WatchedSync) -> bool:
-    """Return whether nothing indicates that an idle connection is dead; does not ask the database."""
+    """Return whether an idle connection seems alive, without asking the database."""
     if connection.closed or (connection.awaited and connection.awaited.given_up_s >= connection.made_s):
         return False
     # On an idle connection only its end can arrive.

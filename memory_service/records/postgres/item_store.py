@@ -1,4 +1,4 @@
-"""Items: written in groups, read by one statement."""
+"""Items: writes in groups, reads by one statement."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a group of writes knows of one namespace, and what it is about to write there.
+"""The data of one namespace that a group of writes knows, and the changes it is about to write.
 
-It begins with what was looked up under the namespace's lock; each write adds its changes, so that the next
-one sees them. Nothing reaches the database before the whole group does.
+A page begins with the rows looked up under the namespace's lock; each write adds its changes, so that the
+next one sees them. No write reaches the database before the whole group does.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _requests(request: RequestKey | None) -> list[str]:
 
 
 class PostgresStateStore(StoreCore, StateStore):
-    """Written in groups, read with one statement."""
+    """Writes states in groups, and reads them with one statement."""
 
     async def save_state(
         self, namespace: str, write: StateWrite, *, request: RequestKey | None = None, by: Caller = ANYBODY

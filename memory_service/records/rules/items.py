@@ -28,7 +28,7 @@ I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
 def grows(writes: Sequence[ItemWrite], states: Sequence[StateWrite], removals: Sequence[str]) -> bool:
     """Return whether a write adds to a namespace, which then needs room.
 
-    Removals may also change remaining items: that is part of forgetting.
+    Up to as many writes as removals need no room: they change remaining items, as part of forgetting.
     """
     return bool(states) or len(writes) > len(removals)
 
