@@ -53,5 +53,5 @@ def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> DataKey | None:
         raise ValueError(f"give the encryption key in a file or in {variable}, not in both")
     if path is not None:
         text = read_secret(path).decode("utf-8", "replace")
-    # Refuse an empty key like any invalid one: it may be a secret that did not arrive.
+    # An empty key is invalid: the secret may be missing by mistake.
     return None if text is None else DataKey.parse(text)

@@ -73,7 +73,7 @@ class ToolCallPart(msgspec.Struct, tag="tool_call", omit_defaults=True, gc=False
 
 
 class ToolCallResult(msgspec.Struct, tag="tool_call_result", omit_defaults=True, gc=False):
-    """What a tool returned; result is UNSET if there was none, and None for JSON null."""
+    """The result of a tool call; result is UNSET if there was none, and None for JSON null."""
 
     tool_call_id: str = ""
     name: str = ""
@@ -163,9 +163,9 @@ UNATTRIBUTED = Provenance()
 
 
 class ProvenanceDraft(msgspec.Struct, frozen=True):
-    """What a writer claims about the provenance of an item. `trust` can only lower.
+    """A writer's claims about the provenance of an item. `trust` can only lower it.
 
-    `lenient`: missing parents are dropped rather than refused. `imported`: the item comes from a record of an
+    `lenient`: missing parents are dropped, not rejected. `imported`: the item comes from a record of an
     export, and `claimed` is its provenance there, if any.
     """
 
@@ -187,7 +187,7 @@ LabelKey = str | tuple[str]
 
 
 class Item(msgspec.Struct, gc=False):
-    """One remembered thing.
+    """A stored item.
 
     `revision` is the namespace's revision of the item's last write, `position` that of its first, which
     orders the namespace. The store sets both. `embedding` is None if it was not requested; `embedded` says
@@ -587,9 +587,9 @@ class Receipt(msgspec.Struct, array_like=True):
     """Anything else that a service needs to repeat its response."""
     answer: Answer | None = None
     counts: list[int] = []
-    """Of several operations: how many items or states each of them wrote or removed."""
+    """How many items or states each operation wrote or removed."""
     states: list[StateStamp] = []
-    """Of several operations: the saved states."""
+    """Stamps of the saved states."""
 
     def add(self, item: Item) -> None:
         """Add an item that was written."""
@@ -695,13 +695,13 @@ class ItemDraft:
     expected_revision: int | None = None
     """As in ItemWrite."""
     provenance: ProvenanceDraft | None = None
-    """What the writer claims; None: nothing."""
+    """The writer's claims; None: none."""
     own: bool = False
     """Whether the server itself changes part of an item, so that the writer claims nothing."""
 
 
 class DegradationReason(enum.IntEnum):
-    """What could not be done; the numbers equal the proto's."""
+    """A part of a request that could not be done; the numbers equal the proto's."""
 
     NO_EMBEDDER = 1
     EMBEDDER_UNAVAILABLE = 2

@@ -59,7 +59,7 @@ class Limits:
     request_fields_max: int = 500_000
     """Doubled: the longest request blocks the event loop twice as long: 100 ms for half a million fields."""
     field_bytes_max: int = 2 * MIB
-    """Doubled: a field that its own limit will refuse is parsed for twice as long, some 30 ms.
+    """Doubled: a field that its own limit will reject is parsed for twice as long, some 30 ms.
 
     The largest valid field has 1 MiB; a field slightly above its own limit must reach that check.
     """

@@ -1,4 +1,4 @@
-"""OpenAI's HTTP API or a compatible one; the only file that imports `openai`."""
+"""A client of OpenAI's HTTP API or a compatible one; the only file that imports `openai`."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class PostgresStore(PostgresRecords, Store):
         return cache.peek(namespace) is not None or cache.is_loading(namespace)
 
     async def _catch_up(self, namespace: str) -> bool:
-        """Read what a view lacks, or drop it; False: neither, because it caught up meanwhile."""
+        """Update a view from the journal or drop it; return False if another call did so meanwhile."""
         mark = self._marks.get(namespace)
         missed = mark and await read_missed(self._database, namespace, mark, self._checks.number)
         if self._marks.get(namespace) is not mark:
@@ -153,7 +153,7 @@ class PostgresStore(PostgresRecords, Store):
         return True
 
     def _put(self, namespace: str, mark: Mark, effect: Effect) -> None:
-        """Apply to a view, and to the cached items, the changes up to `mark`."""
+        """Apply the changes up to `mark` to a view and to the cached items."""
         for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
             self._items.discard(mark.key_of(position))
         for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
@@ -162,7 +162,7 @@ class PostgresStore(PostgresRecords, Store):
         self._marks[namespace] = mark
 
     def _forget_marks(self) -> None:
-        """Forget the marks of evicted views once they are more than those of views that are there."""
+        """Forget the marks of evicted views once they outnumber those of loaded views."""
         if len(self._marks) > self._marks_max:
             self._marks = {name: mark for name, mark in self._marks.items() if self._has_view(name)}
             self._marks_max = 2 * len(self._marks) + _MARKS_MIN
@@ -232,7 +232,7 @@ class PostgresStore(PostgresRecords, Store):
             return work(rows)
 
         read = await self._read_rows(namespace, look)
-        # The caller of the columns waits until the view is as new as they are.
+        # Return the columns only when the view is at least as new.
         async with self._catching_up.setdefault(namespace, asyncio.Lock()):
             while not (seen and (mark := self._marks.get(namespace)) and mark.seq >= seen[0].seq):
                 if await self._catch_up(namespace):

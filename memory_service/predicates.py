@@ -1,7 +1,7 @@
 """Conditions on items, parsed from a filter expression: plain values that every layer may read.
 
-A comparison with a missing value, or one of another type, is false, whatever its operator; `Not` holds if its
-part does not.
+Any comparison with a missing value, or with a value of another type, is false; `Not` holds if its part does
+not.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Field(msgspec.Struct, frozen=True):
 class Operator(enum.StrEnum):
     """How to compare a value.
 
-    HAS is equality, but for a collection it means a member: an element of a list, a key of an object.
+    HAS is equality. In a collection it looks for a member: an element of a list, or a key of an object.
     """
 
     EQUAL = "="
@@ -99,7 +99,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Present(msgspec.Struct, frozen=True):
-    """A value exists; JSON's null is one."""
+    """A value exists; JSON null counts as one."""
 
     field: Field
 

@@ -18,7 +18,7 @@ _SEALED_BYTES_MIN = _SALT_BYTES + _NONCE_BYTES + 16
 class Seal:
     """Seals values of one purpose. Each object has its own salt, and so its own key.
 
-    It is good for 2**32 values, because nonces are random. A sealed value begins with salt and nonce.
+    Use it for at most 2**32 values, because nonces are random. A sealed value begins with salt and nonce.
     """
 
     def __init__(self, key: DataKey, purpose: str) -> None:
@@ -46,4 +46,4 @@ class Opener:
         try:
             return self._cipher(salt).decrypt(nonce, sealed[_SALT_BYTES + _NONCE_BYTES :], bound)
         except InvalidTag as error:
-            raise ValueError("it was changed or moved, or is of another key") from error
+            raise ValueError("it was changed or moved, or sealed with another key") from error

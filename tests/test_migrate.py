@@ -262,11 +262,11 @@ async def test_what_cannot_be_moved_is_refused(tmp_path: Path) -> None:
     await store.open()
     await store.claim("sweep", 60)
     refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
-    assert "a server works on this schema" in refused
+    assert "a server is using this schema" in refused
     await store.add_items("birds", [build_write("x")])
     await store.close()
     refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
-    assert "namespaces of the same name already, such as 'birds'" in refused
+    assert "namespaces with these names already exist, such as 'birds'" in refused
 
 
 NAMES = 20
@@ -396,7 +396,7 @@ async def test_what_another_source_began_can_be_given_up(source: Path, tmp_path:
     other = tmp_path / "other"
     await filled(other)
     refused = await asyncio.to_thread(run, "--from", other, *to(tmp_path), exit_code=1)
-    assert "another migration into this schema was begun and not finished" in refused
+    assert "another migration to this schema is unfinished" in refused
     await asyncio.to_thread(run, "--from", other, *to(tmp_path), "--start-over")
     assert rows("SELECT count(*) FROM $.items") == [(27,)]
     assert rows("SELECT count(*) FROM $.changes WHERE part NOT IN (SELECT part FROM $.namespaces)") == [(0,)]

@@ -16,7 +16,9 @@ def test_an_older_server_does_not_start_on_a_newer_format_and_one_that_runs_goes
         running = servers.start()
         running.add("birds", text="a heron")
         servers.rows("UPDATE $.settings SET value = '2' WHERE name = 'format' RETURNING 1")
-        with pytest.raises(RuntimeError, match="the tables have format 2; this release reads up to format 1"):
+        with pytest.raises(
+            RuntimeError, match="the tables have format 2, but this release reads up to format 1"
+        ):
             servers.start()
         running.add("birds", text="an egret")
         assert len(running.items("birds")) == 2

@@ -115,9 +115,9 @@ class WriteStore(ABC):
         The store takes ownership of the items: callers MUST NOT change them afterwards, except `wire` and
         `framed`, and may find their embedding removed.
 
-        The receipt MUST hold a stamp for each item written, in order. Of several operations it MUST have in
-        `counts` how many items or states each of them wrote or removed, and in `states` a stamp for each
-        state saved; of a single state it has `version`, `description` and the times.
+        The receipt MUST hold a stamp for each item written and each state saved, in order, and in `counts`
+        how many of them each operation wrote or removed. `version`, `description` and the times are those of
+        the last state saved.
 
         **AddItems**: if an item's id exists and has not expired at its update_us, FAIL MUST raise
         AlreadyExists, SKIP MUST leave the existing item and count it in `skipped_count`, REPLACE MUST replace

@@ -36,7 +36,7 @@ class ChangeSignal:
                 waiter.set_result(None)
 
     def close(self) -> None:
-        """Wake all waiters for good."""
+        """Wake all waiters; from now on no call waits."""
         self._closed = True
         for namespace in list(self._waiters):
             self.fire(namespace)

@@ -1,8 +1,8 @@
 """The bytes that callers have stored in a namespace, and the limit on them.
 
-Counted as stored: for items their ids, sessions, labels, metadata, contents and sources; for states their
-keys, values and descriptions. Not counted are derived data such as vectors and words, replaced versions kept
-for undo, and writes in quarantine.
+Counted, as stored: ids, sessions, labels, metadata, contents and sources of items; keys, values and
+descriptions of states. Not counted: derived data such as vectors and words, replaced versions kept for undo,
+and writes in quarantine.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from memory_service.indexes.view import Entry, NamespaceView
 
 @dataclass(slots=True)
 class Effect:
-    """What a commit did to items, which are named by their positions.
+    """The changes that a commit made to items, which are named by their positions.
 
     `revision` is the namespace's revision after the commit; None means the effect can be applied to a view of
     any revision, and more than once. `vector_epoch` and `dimension` are those of the namespace afterwards.
@@ -18,7 +18,7 @@ class Effect:
 
     added: list[Entry] = field(default_factory=list)
     replaced: list[tuple[Entry, bool]] = field(default_factory=list)
-    """With whether the item keeps its present vector."""
+    """Each with whether the item keeps its present vector."""
     removed: list[int] = field(default_factory=list)
     filled: list[tuple[int, Vector | None, int]] = field(default_factory=list)
     """Items that were pending: position, vector (None if it gets none), key of the vector."""
@@ -50,7 +50,7 @@ class Effect:
             if vector is not None and view.vector_epoch == self.vector_epoch:
                 view.fill_vector(position, vector, key)
         view.remove(self.removed)
-        # Before others are added, as those would then be indexed in one piece first.
+        # Replace first: a replacement after additions would index all of these at once.
         added = {entry.position for entry in self.added} if self.replaced else set()
         for entry, keep_vector in self.replaced:
             if entry.position not in added:

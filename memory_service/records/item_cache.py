@@ -16,8 +16,8 @@ class ItemCache:
     """A cache of items by key, limited in bytes. The items are shared and must not be changed.
 
     It has two generations. Items that are put or used go to the young one; when that reaches half of the
-    bytes, the old one is dropped and the young one becomes old. This evicts what has long been unused, much
-    like LRU, but most hits write nothing.
+    bytes, the old one is dropped and the young one becomes old. This evicts items that have long been unused,
+    much like LRU, but most hits change nothing.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -39,13 +39,13 @@ class ItemCache:
     def put(self, key: int, item: Item) -> None:
         """Cache an item."""
         self._old.pop(key, None)
-        # Its content, plus the encoded form that the API adds.
+        # The content, plus the encoded form that the API adds.
         nbytes = 2 * _content_bytes(item) + _OVERHEAD_BYTES
         if nbytes > self._generation_bytes_max // 4:
             self._young.pop(key, None)
             return
         self._young[key] = item
-        # Replaced and discarded items stay counted: the generation just ends a little sooner.
+        # Replaced and discarded items remain counted, so the generation ends a little sooner.
         self._young_bytes += nbytes
         if self._young_bytes > self._generation_bytes_max:
             self._old, self._young = self._young, {}

@@ -33,7 +33,7 @@ class RowBatch:
     expire_us: NDArray[np.int64]
     """NEVER_US if the item does not expire."""
     labels: dict[int, dict[LabelKey, str]]
-    """Only rows that have some, by place: labels and tags as combined by `index_labels`."""
+    """Labels and tags as combined by `index_labels`, by place; only rows that have some."""
     kinds: NDArray[np.int8]
     vector_keys: NDArray[np.int64]
     """0 if there is no vector, or it is pending."""
@@ -114,10 +114,10 @@ class Follower:
         """Note that a namespace was deleted."""
 
     def publish(self, namespace: str, effect: Effect) -> None:
-        """Note what a commit did to items."""
+        """Note the effect of a commit on items."""
 
     async def absorb(self, namespace: str) -> None:
-        """Finish what the last large commit left to do, in small steps between which short calls run."""
+        """Finish the work left by the last large commit, in small steps between which short calls run."""
 
     async def save_again(self, uids: set[int]) -> set[int]:
         """Rewrite the files that may contain data deleted from these namespaces.
@@ -134,7 +134,7 @@ class RowSource(ABC):
     """The source from which views are built. For the event loop."""
 
     records_format: ClassVar[int]
-    """Of the rows. Snapshots built from rows of another format are not used."""
+    """Format of the rows. Snapshots built from rows of another format are not used."""
 
     @abstractmethod
     async def read_rows(self, namespace: str, work: Callable[[Rows], T]) -> T | None:

@@ -28,8 +28,8 @@ Step = Callable[[Receipt], int]
 class Plan:
     """Checks operations against a namespace as it is before the write."""
 
-    def __init__(self, found: Namespace, by: Caller, *, alone: bool) -> None:
-        self._found, self._by, self._alone = found, by, alone
+    def __init__(self, found: Namespace, by: Caller) -> None:
+        self._found, self._by = found, by
         self.rule = VectorRule(found.dimension, found.model)
 
     def step(self, operation: Operation) -> Step:
@@ -113,7 +113,7 @@ class Plan:
 
         def step(receipt: Receipt) -> int:
             entries = [found.save(write) for write in chosen]
-            note_saved(receipt, entries, alone=self._alone)
+            note_saved(receipt, entries)
             receipt.skipped_state_count += len(operation.writes) - len(chosen)
             return len(chosen)
 

@@ -108,13 +108,11 @@ class InMemoryStore(Store):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
-        plan = Plan(found, by, alone=len(operations) == 1)
+        plan = Plan(found, by)
         steps = [plan.step(operation) for operation in operations]
         found.held.pop(released, None)
         receipt = Receipt(found.revision)
-        counts = [step(receipt) for step in steps]
-        if len(counts) > 1:
-            receipt.counts = counts
+        receipt.counts = [step(receipt) for step in steps]
         found.dimension, found.model = plan.rule.dimension, plan.rule.model
         receipt.revision = found.revision
         return self._commit(found, request, receipt)

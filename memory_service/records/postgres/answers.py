@@ -1,7 +1,7 @@
 """Distinguishes dead connections from slow statements.
 
 If a network silently drops packets, neither end notices, and a caller would wait for hours. So when an answer
-takes a while, the database is asked over a new connection whether it is still working on the statement.
+is overdue, the database is asked over a new connection whether it is still working on the statement.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OVERDUE_S = 0.4
 each time over a new connection; doubled, the second is exceeded.
 """
 _LOOK_AGAIN_S = 0.15
-"""Halved, a network that lost one packet counts as dead; doubled, the extra time is missing from that second.
+"""Halved, a network that lost one packet counts as dead; doubled, other calls may wait for over a second.
 """
 _PATIENCE = 4
 """The database may take this many times as long to begin a statement as the question took. Halved, a stalling
@@ -35,7 +35,7 @@ machine loses connections; doubled, dead connections to a slow one are found lat
 """
 _TCP_INFO = slice(120, 136)  # tcpi_bytes_acked and tcpi_bytes_received
 _ASKING_S = 1.0
-"""The network may drop the connection for the question, too. Halved, a busy database does not accept it in
+"""The network may also drop the connection for the question. Halved, a busy database does not accept it in
 time; doubled, dead connections are found later.
 """
 _ANSWER_S = _ASKING_S + _PATIENCE * _ASKING_S
@@ -44,7 +44,9 @@ _UNREACHABLE_S = 5.0
 calls; doubled, callers learn of a long outage later.
 """
 _UNTOLD_S = 60.0
-"""For connections through a pooler, which cannot be checked; halved, it may end statements still at work."""
+"""For connections through a pooler, which cannot be checked. Halved, statements still running may be ended;
+doubled, callers wait longer for dead connections.
+"""
 # Between statements of a pipeline the state is "active" while the backend waits for its client.
 _IDLES = "(state LIKE 'idle%%' OR wait_event_type = 'Client')"
 _BUSY = f"SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s) AND NOT coalesce({_IDLES}, false)"
@@ -102,7 +104,7 @@ class WatchedSync(Connection[Row]):
 
 
 def is_usable(connection: WatchedAsync | WatchedSync) -> bool:
-    """Return whether nothing indicates that an idle connection is dead; does not ask the database."""
+    """Return whether an idle connection seems alive, without asking the database."""
     if connection.closed or (connection.awaited and connection.awaited.given_up_s >= connection.made_s):
         return False
     # On an idle connection only its end can arrive.

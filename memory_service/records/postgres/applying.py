@@ -64,15 +64,13 @@ def apply(
     if unchanged is not None:
         revision = page.book.revision if page.book else 0
         check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
-    plan = _Plan(page, by, keeps_history=keeps_history, alone=len(operations) == 1)
+    plan = _Plan(page, by, keeps_history=keeps_history)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
     book = page.open(now_us())
     if released:
         let_go(page, released)
     receipt = Receipt(0)
-    counts = [step(receipt) for step in steps]
-    if len(counts) > 1:
-        receipt.counts = counts
+    receipt.counts = [step(receipt) for step in steps]
     book.dimension, book.model = plan.rule.dimension, plan.rule.model
     return finish(page, request, receipt, state_key=_only_key(operations) if receipt.version else None)
 
@@ -88,8 +86,8 @@ def _only_key(operations: Sequence[Operation]) -> str | None:
 class _Plan:
     """Checks operations against a page as it is before the write."""
 
-    def __init__(self, page: Page, by: Caller, *, keeps_history: bool, alone: bool) -> None:
-        self._page, self._by, self._alone = page, by, alone
+    def __init__(self, page: Page, by: Caller, *, keeps_history: bool) -> None:
+        self._page, self._by = page, by
         self._keeps_history = keeps_history
         self.rule = VectorRule(page.book.dimension, page.book.model) if page.book else VectorRule(0, "")
 
@@ -187,7 +185,7 @@ class _Plan:
 
         def step(receipt: Receipt) -> int:
             entries = [put_state(page, write, keeps_history=self._keeps_history) for write in chosen]
-            note_saved(receipt, entries, alone=self._alone)
+            note_saved(receipt, entries)
             receipt.skipped_state_count += len(operation.writes) - len(chosen)
             return len(chosen)
 

@@ -91,8 +91,8 @@ class Target:
         row = self._execute("SELECT value FROM $.settings WHERE name = 'migration'").fetchone()
         if row is not None and bytes(row[0]).decode() != source:
             raise CannotOpen(
-                "another migration into this schema was begun and not finished: finish it first,"
-                " or give it up with --start-over"
+                "another migration to this schema is unfinished: finish it first,"
+                " or discard it with --start-over"
             )
         return row is not None
 
@@ -125,8 +125,8 @@ class Target:
         assert found is not None
         if found[0]:
             raise CannotOpen(
-                f"there are {found[0]} namespaces of the same name already, such as {found[1]!r}:"
-                " migrate to a schema of its own"
+                f"{found[0]} namespaces with these names already exist, such as {found[1]!r}:"
+                " migrate to a separate schema"
             )
 
     def arriving(self) -> Iterator[Arriving]:
@@ -227,7 +227,7 @@ class Target:
     def keep_sweepers_away(self) -> None:
         """Keep servers from pruning the unfinished rows. Raises CannotOpen if one is at work."""
         if not claim_sync(self._connection, self._database, _SWEEP, _OWNER, _CLAIM_S):
-            raise CannotOpen("a server works on this schema: stop it, and start it when all is there")
+            raise CannotOpen("a server is using this schema: stop it until the migration is finished")
 
 
 def _row_in(row: dict[str, int | str]) -> str:
@@ -251,7 +251,7 @@ def open_target(dsn: str, schema: str) -> Iterator[Target]:
                 "SELECT pg_try_advisory_lock(%s)", (lock_of("migration", schema),)
             ).fetchone()
             if lock != (True,):
-                raise CannotOpen("another migration into this schema is under way")
-            # If the database crashes, the progress is lost along with the rows: both are written again.
+                raise CannotOpen("another migration to this schema is running")
+            # A crash of the database loses the progress along with the rows: both are written again.
             connection.execute("SET synchronous_commit = off")
         yield Target(connection, reader, database)

@@ -96,7 +96,7 @@ class PostgresChangeLog(StoreCore, ChangeLog):
             # Anything committed or found here in the meantime is newer than the rows just read.
             if self._known.get(name) is before[name]:
                 self._remember(name, found.get(name))
-        # Includes what others found here since the last look, which wakes no waiters.
+        # Includes changes that other calls found here since the last look, without waking waiters.
         now = {name: self._known.get(name) for name in names}
         for name, info in now.items():
             if name not in self._looked or info != self._looked[name]:

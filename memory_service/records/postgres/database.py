@@ -194,7 +194,7 @@ class Database:
                 try:
                     yield connection
                 except BaseException:
-                    # Unfinished work on it is of no use to others.
+                    # Its transaction or statement may be unfinished.
                     await close(connection)
                     raise
             await self._keep(connection)

@@ -1,4 +1,4 @@
-"""What other servers have written to a namespace since a view was up to date."""
+"""Reads the writes by other servers that a view lacks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Missed:
 
 
 async def read_missed(database: Database, name: str, mark: Mark, number: int) -> Missed | None:
-    """Return what a view at `mark` lacks; None if it must be rebuilt. Raises Unavailable."""
+    """Return the changes that a view at `mark` lacks; None if it must be rebuilt. Raises Unavailable."""
     return await database.repeated(lambda: _read_missed(database, name, mark, number))
 
 

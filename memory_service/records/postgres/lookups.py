@@ -33,7 +33,7 @@ class Forgotten(Exception):
 
 @dataclass
 class Needs:
-    """What a write needs to know of its namespace."""
+    """The data of its namespace that a write needs."""
 
     items: list[str] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Needs:
 
 @dataclass
 class _Wanted:
-    """The same for a whole group: places of namespaces, and what is needed of each."""
+    """The needs of a whole group by kind: namespaces, with the wanted value of each."""
 
     parts: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)

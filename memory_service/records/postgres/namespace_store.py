@@ -40,7 +40,7 @@ _SCAN = (
 
 
 class PostgresNamespaceStore(StoreCore, NamespaceStore):
-    """Read as one row; emptied in separate transactions."""
+    """Reads a namespace as one row, and empties it in a separate transaction."""
 
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         if not fresh and (known := self._known.get(namespace)) is not None:

@@ -15,8 +15,8 @@ from memory_service.records.postgres.database import Async, Database, close
 from memory_service.records.postgres.schema import prepare
 
 _NO_DSN = (
-    "postgres_dsn is nothing that libpq takes: give a URL, postgresql://USER@HOST/DATABASE, or host=…;"
-    " characters that are special there have to be escaped, or the password given in PGPASSWORD or ~/.pgpass"
+    "postgres_dsn is not a valid connection string: give a URL, postgresql://USER@HOST/DATABASE, or host=…;"
+    " escape special characters, or give the password in PGPASSWORD or ~/.pgpass"
 )
 _log = structlog.get_logger(__name__)
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
@@ -35,10 +35,10 @@ async def prepare_database(database: Database) -> None:
     except InsufficientPrivilege as error:
         raise CannotOpen(
             f"the database does not let user {connection.info.user!r} prepare the schema {database.schema}:"
-            f" {_told(error, secrets)}; let them own it: docs/operations.md tells which rights are needed"
+            f" {_told(error, secrets)}; make that user its owner: docs/operations.md lists the rights needed"
         ) from None
     except ReadOnlySqlTransaction:
-        raise CannotOpen("the database takes no writes: it is a standby, or set to be read only") from None
+        raise CannotOpen("the database accepts no writes: it is a standby, or set to read-only") from None
     except (psycopg.Error, OSError) as error:
         raise CannotOpen(f"cannot prepare the schema {database.schema}: {_told(error, secrets)}") from None
     finally:
@@ -52,7 +52,7 @@ def _warn_of_open_network(connection: Async) -> None:
         _log.warning(
             "database_not_encrypted",
             host=connection.info.host,
-            effect="everybody on the way can read what is stored, and the credentials of the database",
+            effect="anyone on the network path can read the data and the credentials of the database",
             remedy="sslmode=verify-full, with sslrootcert, in --postgres-dsn",
         )
 
@@ -64,7 +64,7 @@ def _secrets_of(database: Database) -> list[str]:
             raise CannotOpen(_NO_DSN)
         given = conninfo_to_dict(database.dsn)
     except psycopg.ProgrammingError:
-        # libpq's message quotes that part, which may belong to a password with a blank.
+        # libpq's message quotes that part, which may belong to a password with a space.
         raise CannotOpen(_NO_DSN) from None
     found = [str(given[name]) for name in _SECRETS if given.get(name)]
     return [*found, *filter(None, [os.environ.get("PGPASSWORD")])]

@@ -1,7 +1,7 @@
-"""What a group of writes knows of one namespace, and what it is about to write there.
+"""The data of one namespace that a group of writes knows, and the changes it is about to write.
 
-It begins with what was looked up under the namespace's lock; each write adds its changes, so that the next
-one sees them. Nothing reaches the database before the whole group does.
+A page begins with the rows looked up under the namespace's lock; each write adds its changes, so that the
+next one sees them. No write reaches the database before the whole group does.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Book(NamespaceCounts):
 
 @dataclass(slots=True)
 class Pending:
-    """What is to be written of a namespace; `flushing` decides the order."""
+    """The pending changes of a namespace; `flushing` decides the order."""
 
     items: dict[int, StoredItem] = field(default_factory=dict)
     """By position, the last version of each."""
@@ -149,7 +149,7 @@ class Pending:
     held: dict[str, HeldWrite] = field(default_factory=dict)
     let_go: set[str] = field(default_factory=set)
     entries: dict[int, Entry] = field(default_factory=dict)
-    """What views need to know of the items."""
+    """The effect on views."""
     moved: set[int] = field(default_factory=set)
     """Other positions that views must read again, changed by direct statements."""
     flags: int = 0

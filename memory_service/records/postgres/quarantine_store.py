@@ -31,7 +31,7 @@ def _values(whose: WritesBy) -> tuple[object, ...]:
 
 
 class PostgresQuarantineStore(StoreCore, QuarantineStore):
-    """Kept apart from everything that other methods read."""
+    """Keeps held writes apart from everything that other methods read."""
 
     async def hold(
         self, namespace: str, held: Sequence[HeldWrite], *, by: Caller = ANYBODY

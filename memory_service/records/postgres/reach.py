@@ -15,7 +15,7 @@ from memory_service.runtime.log_causes import cause_of
 _log = structlog.get_logger(__name__)
 _ANSWER_S = 2.0
 """Halved, a busy database may count as down; doubled, an outage is noticed later."""
-# A standby also answers, and so does the old primary left behind by a failover.
+# A standby also answers, as does the old primary after a failover.
 _QUESTION = b"SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'"
 
 

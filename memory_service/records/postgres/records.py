@@ -82,4 +82,4 @@ class PostgresRecords(
         pass
 
     async def backup(self, name: str, progress: Callable[[int, int], None]) -> BackupReport:
-        raise Unsupported("backup", "the database is backed up by its own means; export the records instead")
+        raise Unsupported("backup", "use the database's own backups, or export the records")

@@ -130,8 +130,8 @@ async def prepare(connection: Async, database: Database) -> None:
         found = await _format(connection, database)
         if found > FORMAT:
             raise CannotOpen(
-                f"the tables have format {found}; this release reads up to format {FORMAT}:"
-                " use the release that wrote it, or a newer one"
+                f"the tables have format {found}, but this release reads up to format {FORMAT}:"
+                " use the release that wrote them or a newer one"
             )
         if found == FORMAT:
             return
@@ -153,14 +153,14 @@ async def _check(connection: Async) -> None:
         raise CannotOpen("the database is older than PostgreSQL 15")
     cursor = await connection.execute("SHOW server_encoding")
     if (encoding := await cursor.fetchone()) != ("UTF8",):
-        raise CannotOpen(f"the encoding of the database is {encoding and encoding[0]}; it has to be UTF8")
+        raise CannotOpen(f"the encoding of the database is {encoding and encoding[0]}; it must be UTF8")
     cursor = await connection.execute("SHOW synchronous_commit")
     if (commit := await cursor.fetchone()) in (("off",), ("local",)):
-        raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it has to be on, or stronger")
+        raise CannotOpen(f"synchronous_commit is {commit and commit[0]}; it must be on or stronger")
     cursor = await connection.execute("SHOW client_min_messages")
     if (least := await cursor.fetchone()) in (("error",), ("fatal",), ("panic",)):
         # A warning reports that a wait for standbys ended.
-        raise CannotOpen(f"client_min_messages is {least and least[0]}; it has to be warning, or weaker")
+        raise CannotOpen(f"client_min_messages is {least and least[0]}; it must be warning or lower")
 
 
 async def _exists(connection: Async, named: str) -> bool:

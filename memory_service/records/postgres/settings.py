@@ -72,10 +72,8 @@ class ChangingSettings:
 
     @contextmanager
     def _connected(self) -> Iterator[Sync]:
-        """Provide the connection, or a new one if it was lost; a connection on which anything fails is
-        closed.
-
-        This includes one that does not answer, as waiting for it would never end.
+        """Provide the connection, or a new one if it was lost; a connection on which anything fails, or that
+        does not answer, is closed.
         """
         with translated():
             if self._connection is None:

@@ -25,7 +25,7 @@ _STATES = columns_of("s", STATE_COLUMNS)
 
 
 class PostgresStateStore(StoreCore, StateStore):
-    """Written in groups, read with one statement."""
+    """Writes states in groups, and reads them with one statement."""
 
     async def load_states(self, namespace: str, keys: Sequence[str]) -> dict[str, StateEntry]:
         wanted = [text_in(key) for key in keys]

@@ -1,4 +1,4 @@
-"""What the parts of the store share: the database, the write queue and the known namespaces."""
+"""The common base of the store's parts: the database, the write queue and the known namespaces."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoreCore:
         namespace_bytes_max: int = 0,
         queued_writes_max: int = 10_000,
     ) -> None:
-        """`dsn` is what libpq takes; `namespace_bytes_max` 0: no limit."""
+        """`dsn` is a libpq connection string; `namespace_bytes_max` 0: no limit."""
         self._database = Database(dsn, schema)
         self._history_us = history_us
         self._keeps_history = history_us > 0
@@ -95,7 +95,7 @@ class StoreCore:
         return await self._queue.write((by.name, namespace), needs or Needs(), apply, prepare=prepare)
 
     def _publish(self, pages: Iterable[Page]) -> None:
-        """Publish what was committed."""
+        """Publish a commit."""
         for page in pages:
             if not page.touched or page.book is None:
                 continue

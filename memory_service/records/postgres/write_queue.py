@@ -46,7 +46,7 @@ _REPEATS_MAX = 8
 
 
 class _Unknown(Exception):
-    """Unknown whether the pages of a transaction were committed, and are where they should be."""
+    """The outcome of a COMMIT is unknown, or its pages may not be replicated as required."""
 
     def __init__(self, pages: list[Page], *, can_be_told: bool) -> None:
         super().__init__()

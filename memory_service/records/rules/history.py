@@ -1,4 +1,4 @@
-"""Kept versions of replaced items and states, and who is recorded for deletions."""
+"""Kept versions of replaced items and states, and records of deletions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Ended(Found, Protocol):
 
 
 def cut_short(versions: Iterable[Ended]) -> Removal | None:
-    """Return who cut short the newest of these versions, newest first; None if no one did.
+    """Return who cut short the newest of these versions, which are newest first; None if no writer did.
 
     That is the writer of the first of the versions that lead up to the newest and share its expiry, if the
     version before would have lasted longer. A later write that only keeps the expiry did not set it.

@@ -37,7 +37,7 @@ I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
 def grows(operations: Sequence[Operation]) -> bool:
     """Return whether a write adds to a namespace, which then needs room.
 
-    Removals may also change remaining items: that is part of forgetting.
+    Up to as many writes as removals need no room: they change remaining items, as part of forgetting.
     """
     added = removed = 0
     for operation in operations:

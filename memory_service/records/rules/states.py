@@ -88,14 +88,11 @@ def floor_without(version_floor: int, removed: Iterable[int]) -> int:
     return max(version_floor, *removed, 0)
 
 
-def note_saved(receipt: Receipt, entries: Sequence[StateEntry], *, alone: bool) -> None:
-    """Put saved states into the receipt of a write; `alone`: it has no other operation."""
-    if alone and len(entries) == 1:
-        (entry,) = entries
+def note_saved(receipt: Receipt, entries: Sequence[StateEntry]) -> None:
+    """Put saved states into the receipt of a write."""
+    for entry in entries:
+        stamp = StateStamp(entry.version, entry.revision, entry.create_us, entry.update_us, entry.expire_us)
+        receipt.states.append(stamp)
         receipt.version, receipt.description = entry.version, entry.description
         receipt.create_us, receipt.update_us = entry.create_us, entry.update_us
         receipt.expire_us = entry.expire_us
-    elif not alone:
-        receipt.states += [
-            StateStamp(e.version, e.revision, e.create_us, e.update_us, e.expire_us) for e in entries
-        ]

@@ -51,8 +51,7 @@ def _undo(versions: Sequence[Version], by: WritesBy, at_us: int, *, began: bool)
     present, *before = versions
     theirs = [version.number for version in before if version.of(by)]
     if not present.of(by):
-        # Another writer has written over it since. What they kept of it cannot be separated from their own
-        # content.
+        # Another writer has overwritten it since; content kept from it cannot be separated from theirs.
         kept = any(version.content == present.content for version in before if version.of(by))
         return Undone(Action.LEAVE, unrestorable=kept, forgotten=theirs)
     wanted = next((version for version in before if not version.of(by)), None)

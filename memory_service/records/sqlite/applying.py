@@ -67,16 +67,14 @@ def apply(
         return replayed
     if unchanged is not None:
         _check_unchanged(db, book, unchanged)
-    plan = _Plan(db, ledger, namespace, book, by, alone=len(operations) == 1)
+    plan = _Plan(db, ledger, namespace, book, by)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0), began=began)
     if released:
         let_go(db, ledger, book, released)
-    counts = [step(book, outcome) for step in steps]
-    if len(counts) > 1:
-        outcome.receipt.counts = counts
+    outcome.receipt.counts = [step(book, outcome) for step in steps]
     book.dimension, book.model = plan.rule.dimension, plan.rule.model
     return finish(db, book, request, outcome)
 
@@ -84,11 +82,9 @@ def apply(
 class _Plan:
     """Checks operations against a namespace as it is before the write."""
 
-    def __init__(
-        self, db: Connection, ledger: Ledger, namespace: str, book: Book | None, by: Caller, *, alone: bool
-    ) -> None:
+    def __init__(self, db: Connection, ledger: Ledger, namespace: str, book: Book | None, by: Caller) -> None:
         self._db, self._ledger, self._by = db, ledger, by
-        self._namespace, self._book, self._alone = namespace, book, alone
+        self._namespace, self._book = namespace, book
         self.rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
 
     def step(self, operation: Operation, terms: Sequence[bytes]) -> Step:
@@ -186,7 +182,7 @@ class _Plan:
                 put_state(db, self._ledger, book, write, stored_state(db, book, write.key))
                 for write in chosen
             ]
-            note_saved(outcome.receipt, entries, alone=self._alone)
+            note_saved(outcome.receipt, entries)
             outcome.receipt.skipped_state_count += len(operation.writes) - len(chosen)
             return len(chosen)
 

@@ -45,7 +45,7 @@ class BackupFile(msgspec.Struct):
 
 
 class Manifest(msgspec.Struct):
-    """What a backup is and holds.
+    """The description of a backup.
 
     `revision` is the sum of the revisions of all namespaces, `checksum` the database's as reported by
     `Backup`, `rows` the row count of each table; None if an earlier release did not count them.

@@ -60,7 +60,7 @@ def write_backup(
 ) -> BackupReport:
     """Copy the records to a folder that is itself a data folder and appears whole or not at all.
 
-    `demand` raises StorageFull if the disk lacks room for so many bytes. Also raises Unavailable.
+    `demand` raises StorageFull if the disk lacks space for this many bytes. Also raises Unavailable.
     """
     try:
         demand(database_bytes(db))

@@ -364,7 +364,7 @@ class CommitQueue:
             write.error = write.error or error
         if isinstance(error, StorageFailed):
             # After an I/O error the content of the disk is unknown: a later fsync that succeeds proves
-            # nothing about this one. Only a restart, which reads the log again, can tell.
+            # nothing about this one. Only a restart, which reads the log again, can recover.
             self._failed = True
         _log.error("write_failed", writes=len(self._group), cause=cause_of(error))
         try:

@@ -130,7 +130,7 @@ def forget_history(db: Connection, book: Book) -> None:
 
 
 def prune(db: Connection, before_us: int, limit: int) -> None:
-    """Delete what was replaced or deleted before a time, up to `limit` of each kind."""
+    """Delete versions replaced, and removals made, before a time, up to `limit` rows of each table."""
     before = db.total_changes()
     db.execute(
         "DELETE FROM item_history WHERE rowid IN"

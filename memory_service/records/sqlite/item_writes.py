@@ -38,7 +38,7 @@ from memory_service.runtime.caller import Caller
 
 
 class StoredItem(NamedTuple):
-    """What a write needs to know of an item."""
+    """The fields of a stored item that a write needs."""
 
     key: int
     revision: int

@@ -1,4 +1,4 @@
-"""What the parts of the store share: the database, the commit queue and the caches."""
+"""The common base of the store's parts: the database, the commit queue and the caches."""
 
 from __future__ import annotations
 
