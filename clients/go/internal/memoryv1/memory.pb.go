@@ -229,16 +229,16 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
-// OnDuplicate selects how Import handles an item id or a state key that already exists.
+// OnDuplicate selects how a write handles an item id or a state key that already exists.
 type OnDuplicate int32
 
 const (
 	// The same as ON_DUPLICATE_FAIL.
 	OnDuplicate_ON_DUPLICATE_UNSPECIFIED OnDuplicate = 0
-	// Reject the batch and end the import, with ITEM_ALREADY_EXISTS for an item and VERSION_MISMATCH for
-	// a state.
+	// Reject the call or the batch of an import, with ITEM_ALREADY_EXISTS for an item and
+	// VERSION_MISMATCH for a state.
 	OnDuplicate_ON_DUPLICATE_FAIL OnDuplicate = 1
-	// Keep the stored entry and count it as skipped. Makes an import resumable.
+	// Keep the stored entry and report it as skipped. Makes an import resumable.
 	OnDuplicate_ON_DUPLICATE_SKIP OnDuplicate = 2
 	// Replace the stored entry.
 	OnDuplicate_ON_DUPLICATE_REPLACE OnDuplicate = 3
@@ -1439,7 +1439,10 @@ type AddRequest struct {
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
 	// Makes a retry safe: a second request with the same id and body writes nothing and returns the first
 	// response. At most 64 characters, remembered for 24 hours. Empty: a retry writes again.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// What happens if the item's id already exists. With ON_DUPLICATE_REPLACE the item keeps its place in
+	// the order of the namespace, and its create_time unless the request has one.
+	OnDuplicate   OnDuplicate `protobuf:"varint,4,opt,name=on_duplicate,json=onDuplicate,proto3,enum=memory_service.v1.OnDuplicate" json:"on_duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1495,6 +1498,13 @@ func (x *AddRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *AddRequest) GetOnDuplicate() OnDuplicate {
+	if x != nil {
+		return x.OnDuplicate
+	}
+	return OnDuplicate_ON_DUPLICATE_UNSPECIFIED
+}
+
 // AddResponse is the result of Add.
 type AddResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1503,7 +1513,10 @@ type AddResponse struct {
 	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Anything the server could not do, such as embed the text. Empty: nothing.
-	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	// Whether nothing was written because the id exists and `on_duplicate` is ON_DUPLICATE_SKIP. `item` is
+	// unset then.
+	Skipped       bool `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1559,6 +1572,13 @@ func (x *AddResponse) GetDegraded() []*Degradation {
 	return nil
 }
 
+func (x *AddResponse) GetSkipped() bool {
+	if x != nil {
+		return x.Skipped
+	}
+	return false
+}
+
 // BatchAddRequest is a batch of items to write, all or none.
 type BatchAddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1567,7 +1587,9 @@ type BatchAddRequest struct {
 	// The items to write, in order. 1 to 1000.
 	Items []*MemoryItem `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// What happens to items whose id already exists, as in AddRequest.
+	OnDuplicate   OnDuplicate `protobuf:"varint,4,opt,name=on_duplicate,json=onDuplicate,proto3,enum=memory_service.v1.OnDuplicate" json:"on_duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1623,6 +1645,13 @@ func (x *BatchAddRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *BatchAddRequest) GetOnDuplicate() OnDuplicate {
+	if x != nil {
+		return x.OnDuplicate
+	}
+	return OnDuplicate_ON_DUPLICATE_UNSPECIFIED
+}
+
 // BatchAddResponse is the result of BatchAdd.
 type BatchAddResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1632,7 +1661,9 @@ type BatchAddResponse struct {
 	// The revision of the namespace after the write.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Anything the server could not do, such as embed the texts. Empty: nothing.
-	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	// The number of items that were skipped because their id exists; `items` does not have them.
+	SkippedCount  int64 `protobuf:"varint,4,opt,name=skipped_count,json=skippedCount,proto3" json:"skipped_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1686,6 +1717,13 @@ func (x *BatchAddResponse) GetDegraded() []*Degradation {
 		return x.Degraded
 	}
 	return nil
+}
+
+func (x *BatchAddResponse) GetSkippedCount() int64 {
+	if x != nil {
+		return x.SkippedCount
+	}
+	return 0
 }
 
 // ImportRequest is one batch of an import. A batch is written atomically.
@@ -3213,6 +3251,1016 @@ func (x *DeleteResponse) GetRevision() int64 {
 	return 0
 }
 
+// DeleteWhereRequest is the conditions on the items to delete. At least one of session_id, labels, kinds,
+// filter, start_time and end_time is required.
+type DeleteWhereRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Only items of this session. Empty: any.
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Only items that have all of these labels with exactly these values. Empty: any.
+	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Only items of one of these kinds; ITEM_KIND_UNSPECIFIED means plain items. Only kinds of
+	// conversations are allowed. Empty: all of those.
+	Kinds []ItemKind `protobuf:"varint,4,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
+	// Only items that match this expression, as in RetrieveOptions. Empty: all.
+	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Only items with a create_time at or after this. Unset: no bound.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only items with a create_time before this. Unset: no bound.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Count the matching items and delete nothing.
+	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// The `next_page_token` of the previous response; all other fields except request_id must be
+	// unchanged. Empty: begin.
+	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Makes a retry safe, as in AddRequest. Each page needs a different one.
+	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWhereRequest) Reset() {
+	*x = DeleteWhereRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWhereRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWhereRequest) ProtoMessage() {}
+
+func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWhereRequest.ProtoReflect.Descriptor instead.
+func (*DeleteWhereRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DeleteWhereRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *DeleteWhereRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *DeleteWhereRequest) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *DeleteWhereRequest) GetKinds() []ItemKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *DeleteWhereRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *DeleteWhereRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *DeleteWhereRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *DeleteWhereRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *DeleteWhereRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *DeleteWhereRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// DeleteWhereResponse is the result of DeleteWhere.
+type DeleteWhereResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of items that were deleted, or with `dry_run` would be.
+	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The revision of the namespace after the deletion.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The token to delete the rest with; items that were added after the first call stay. Empty: nothing
+	// is left.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWhereResponse) Reset() {
+	*x = DeleteWhereResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWhereResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWhereResponse) ProtoMessage() {}
+
+func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWhereResponse.ProtoReflect.Descriptor instead.
+func (*DeleteWhereResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *DeleteWhereResponse) GetDeletedCount() int64 {
+	if x != nil {
+		return x.DeletedCount
+	}
+	return 0
+}
+
+func (x *DeleteWhereResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *DeleteWhereResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// BatchWriteRequest is a list of operations to apply atomically.
+type BatchWriteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The operations, in order. 1 to 1000.
+	Operations []*WriteOperation `protobuf:"bytes,2,rep,name=operations,proto3" json:"operations,omitempty"`
+	// Makes a retry safe, as in AddRequest.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchWriteRequest) Reset() {
+	*x = BatchWriteRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchWriteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchWriteRequest) ProtoMessage() {}
+
+func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchWriteRequest.ProtoReflect.Descriptor instead.
+func (*BatchWriteRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *BatchWriteRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *BatchWriteRequest) GetOperations() []*WriteOperation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+func (x *BatchWriteRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// WriteOperation is one operation of a batch.
+type WriteOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The operation. Required.
+	//
+	// Types that are valid to be assigned to Operation:
+	//
+	//	*WriteOperation_Add
+	//	*WriteOperation_Update
+	//	*WriteOperation_Delete
+	//	*WriteOperation_DeleteWhere
+	//	*WriteOperation_SaveState
+	//	*WriteOperation_DeleteState
+	Operation     isWriteOperation_Operation `protobuf_oneof:"operation"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteOperation) Reset() {
+	*x = WriteOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteOperation) ProtoMessage() {}
+
+func (x *WriteOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteOperation.ProtoReflect.Descriptor instead.
+func (*WriteOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *WriteOperation) GetOperation() isWriteOperation_Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetAdd() *AddOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_Add); ok {
+			return x.Add
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetUpdate() *UpdateOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_Update); ok {
+			return x.Update
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetDelete() *DeleteOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_Delete); ok {
+			return x.Delete
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetDeleteWhere() *DeleteWhereOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_DeleteWhere); ok {
+			return x.DeleteWhere
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetSaveState() *SaveStateOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_SaveState); ok {
+			return x.SaveState
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetDeleteState() *DeleteStateOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_DeleteState); ok {
+			return x.DeleteState
+		}
+	}
+	return nil
+}
+
+type isWriteOperation_Operation interface {
+	isWriteOperation_Operation()
+}
+
+type WriteOperation_Add struct {
+	// Adds an item, as Add does.
+	Add *AddOperation `protobuf:"bytes,1,opt,name=add,proto3,oneof"`
+}
+
+type WriteOperation_Update struct {
+	// Changes fields of an item, as Update does.
+	Update *UpdateOperation `protobuf:"bytes,2,opt,name=update,proto3,oneof"`
+}
+
+type WriteOperation_Delete struct {
+	// Deletes an item, as Delete does.
+	Delete *DeleteOperation `protobuf:"bytes,3,opt,name=delete,proto3,oneof"`
+}
+
+type WriteOperation_DeleteWhere struct {
+	// Deletes the items that match, as DeleteWhere does, except those that another operation of the batch
+	// names. All of them together may match 10,000 items.
+	DeleteWhere *DeleteWhereOperation `protobuf:"bytes,4,opt,name=delete_where,json=deleteWhere,proto3,oneof"`
+}
+
+type WriteOperation_SaveState struct {
+	// Saves a state, as StateService/SaveState does.
+	SaveState *SaveStateOperation `protobuf:"bytes,5,opt,name=save_state,json=saveState,proto3,oneof"`
+}
+
+type WriteOperation_DeleteState struct {
+	// Deletes a state, as StateService/DeleteState does.
+	DeleteState *DeleteStateOperation `protobuf:"bytes,6,opt,name=delete_state,json=deleteState,proto3,oneof"`
+}
+
+func (*WriteOperation_Add) isWriteOperation_Operation() {}
+
+func (*WriteOperation_Update) isWriteOperation_Operation() {}
+
+func (*WriteOperation_Delete) isWriteOperation_Operation() {}
+
+func (*WriteOperation_DeleteWhere) isWriteOperation_Operation() {}
+
+func (*WriteOperation_SaveState) isWriteOperation_Operation() {}
+
+func (*WriteOperation_DeleteState) isWriteOperation_Operation() {}
+
+// AddOperation adds an item.
+type AddOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item to write. Required. Its parents must exist, or be added by an earlier operation.
+	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// What happens if the item's id already exists, as in AddRequest.
+	OnDuplicate   OnDuplicate `protobuf:"varint,2,opt,name=on_duplicate,json=onDuplicate,proto3,enum=memory_service.v1.OnDuplicate" json:"on_duplicate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddOperation) Reset() {
+	*x = AddOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddOperation) ProtoMessage() {}
+
+func (x *AddOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddOperation.ProtoReflect.Descriptor instead.
+func (*AddOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *AddOperation) GetItem() *MemoryItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *AddOperation) GetOnDuplicate() OnDuplicate {
+	if x != nil {
+		return x.OnDuplicate
+	}
+	return OnDuplicate_ON_DUPLICATE_UNSPECIFIED
+}
+
+// UpdateOperation changes fields of an item.
+type UpdateOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's id and the new values. Required.
+	Item *MemoryItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// The fields to change, as in UpdateRequest.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Update only if this is the item's current revision. Unset: update unconditionally.
+	ExpectedRevision *int64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *UpdateOperation) Reset() {
+	*x = UpdateOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateOperation) ProtoMessage() {}
+
+func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateOperation.ProtoReflect.Descriptor instead.
+func (*UpdateOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *UpdateOperation) GetItem() *MemoryItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *UpdateOperation) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateOperation) GetExpectedRevision() int64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+// DeleteOperation deletes an item.
+type DeleteOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Delete only if this is the item's current revision. Unset: delete unconditionally.
+	ExpectedRevision *int64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	// Do nothing if there is no such item. False: the batch is rejected with ITEM_NOT_FOUND.
+	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteOperation) Reset() {
+	*x = DeleteOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteOperation) ProtoMessage() {}
+
+func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteOperation.ProtoReflect.Descriptor instead.
+func (*DeleteOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DeleteOperation) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteOperation) GetExpectedRevision() int64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+func (x *DeleteOperation) GetAllowMissing() bool {
+	if x != nil {
+		return x.AllowMissing
+	}
+	return false
+}
+
+// DeleteWhereOperation deletes the items that match all of its conditions, of which at least one is
+// required. The fields are those of DeleteWhereRequest.
+type DeleteWhereOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only items of this session. Empty: any.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Only items that have all of these labels with exactly these values. Empty: any.
+	Labels map[string]string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Only items of one of these kinds. Empty: those of conversations.
+	Kinds []ItemKind `protobuf:"varint,3,rep,packed,name=kinds,proto3,enum=memory_service.v1.ItemKind" json:"kinds,omitempty"`
+	// Only items that match this expression, as in RetrieveOptions. Empty: all.
+	Filter string `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Only items with a create_time at or after this. Unset: no bound.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only items with a create_time before this. Unset: no bound.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWhereOperation) Reset() {
+	*x = DeleteWhereOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWhereOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWhereOperation) ProtoMessage() {}
+
+func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWhereOperation.ProtoReflect.Descriptor instead.
+func (*DeleteWhereOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *DeleteWhereOperation) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *DeleteWhereOperation) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *DeleteWhereOperation) GetKinds() []ItemKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *DeleteWhereOperation) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *DeleteWhereOperation) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *DeleteWhereOperation) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+// SaveStateOperation saves a state. The fields are those of SaveStateRequest.
+type SaveStateOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key to write. Required.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// The value to save. Required; JSON null is a value.
+	Value *structpb.Value `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Write only if this is the key's current version. 0: only if the key does not exist. Unset: write
+	// unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// How long the entry lives from now. Unset: until it is deleted. Must be positive.
+	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The purpose of the value. Unset: the current description is kept.
+	Description   *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveStateOperation) Reset() {
+	*x = SaveStateOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveStateOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveStateOperation) ProtoMessage() {}
+
+func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveStateOperation.ProtoReflect.Descriptor instead.
+func (*SaveStateOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *SaveStateOperation) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *SaveStateOperation) GetValue() *structpb.Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *SaveStateOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *SaveStateOperation) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+func (x *SaveStateOperation) GetDescription() string {
+	if x != nil && x.Description != nil {
+		return *x.Description
+	}
+	return ""
+}
+
+// DeleteStateOperation deletes a state.
+type DeleteStateOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key to delete. Required.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Delete only if this is the key's current version. Unset: delete unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,2,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// Do nothing if there is no such key. False: the batch is rejected with STATE_NOT_FOUND.
+	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteStateOperation) Reset() {
+	*x = DeleteStateOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteStateOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteStateOperation) ProtoMessage() {}
+
+func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteStateOperation.ProtoReflect.Descriptor instead.
+func (*DeleteStateOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *DeleteStateOperation) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *DeleteStateOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *DeleteStateOperation) GetAllowMissing() bool {
+	if x != nil {
+		return x.AllowMissing
+	}
+	return false
+}
+
+// BatchWriteResponse is the result of BatchWrite.
+type BatchWriteResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The result of each operation, in the order of the request.
+	Results []*WriteResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// The revision of the namespace after the write.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Anything the server could not do, such as embedding the texts. Empty: nothing.
+	Degraded      []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchWriteResponse) Reset() {
+	*x = BatchWriteResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchWriteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchWriteResponse) ProtoMessage() {}
+
+func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
+func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *BatchWriteResponse) GetResults() []*WriteResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *BatchWriteResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *BatchWriteResponse) GetDegraded() []*Degradation {
+	if x != nil {
+		return x.Degraded
+	}
+	return nil
+}
+
+// WriteResult is the result of one operation. It has no contents.
+type WriteResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the item that was added or changed.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The revision at which the item or the state was written. 0: nothing was written.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The version of the state that was saved.
+	Version int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The create_time of the item or the state that was written. UTC.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// The time of the write. UTC.
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// When the item or the state expires. Unset: never, or nothing was written. UTC.
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// Whether an item was skipped because its id exists.
+	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// The number of items or states that were deleted.
+	DeletedCount  int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteResult) Reset() {
+	*x = WriteResult{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteResult) ProtoMessage() {}
+
+func (x *WriteResult) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
+func (*WriteResult) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *WriteResult) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WriteResult) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *WriteResult) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *WriteResult) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *WriteResult) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
+func (x *WriteResult) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+func (x *WriteResult) GetSkipped() bool {
+	if x != nil {
+		return x.Skipped
+	}
+	return false
+}
+
+func (x *WriteResult) GetDeletedCount() int64 {
+	if x != nil {
+		return x.DeletedCount
+	}
+	return 0
+}
+
 // ResetRequest names the namespace to empty.
 type ResetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3226,7 +4274,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +4286,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +4299,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -3283,7 +4331,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +4343,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +4356,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -3348,7 +4396,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +4408,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +4421,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -3410,7 +4458,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +4470,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +4483,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -3475,7 +4523,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +4535,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +4548,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -3560,7 +4608,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +4620,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +4633,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -3627,7 +4675,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +4687,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +4700,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -3801,26 +4849,30 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"toolCallId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12.\n" +
 	"\x06result\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\x06result\x12\x19\n" +
-	"\bis_error\x18\x04 \x01(\bR\aisError\"|\n" +
+	"\bis_error\x18\x04 \x01(\bR\aisError\"\xbf\x01\n" +
 	"\n" +
 	"AddRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x121\n" +
 	"\x04item\x18\x02 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"\x98\x01\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12A\n" +
+	"\fon_duplicate\x18\x04 \x01(\x0e2\x1e.memory_service.v1.OnDuplicateR\vonDuplicate\"\xb2\x01\n" +
 	"\vAddResponse\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\x83\x01\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\bR\askipped\"\xc6\x01\n" +
 	"\x0fBatchAddRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x123\n" +
 	"\x05items\x18\x02 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"\x9f\x01\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12A\n" +
+	"\fon_duplicate\x18\x04 \x01(\x0e2\x1e.memory_service.v1.OnDuplicateR\vonDuplicate\"\xc4\x01\n" +
 	"\x10BatchAddResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xdc\x01\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12#\n" +
+	"\rskipped_count\x18\x04 \x01(\x03R\fskippedCount\"\xdc\x01\n" +
 	"\rImportRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x123\n" +
 	"\x05items\x18\x02 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\x125\n" +
@@ -3966,7 +5018,101 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"request_id\x18\x04 \x01(\tR\trequestIdB\x14\n" +
 	"\x12_expected_revision\",\n" +
 	"\x0eDeleteResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x03R\brevision\"K\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\xeb\x03\n" +
+	"\x12DeleteWhereRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12I\n" +
+	"\x06labels\x18\x03 \x03(\v21.memory_service.v1.DeleteWhereRequest.LabelsEntryR\x06labels\x121\n" +
+	"\x05kinds\x18\x04 \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12\x16\n" +
+	"\x06filter\x18\x05 \x01(\tR\x06filter\x129\n" +
+	"\n" +
+	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x17\n" +
+	"\adry_run\x18\b \x01(\bR\x06dryRun\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tR\tpageToken\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\n" +
+	" \x01(\tR\trequestId\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
+	"\x13DeleteWhereResponse\x12#\n" +
+	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x93\x01\n" +
+	"\x11BatchWriteRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12A\n" +
+	"\n" +
+	"operations\x18\x02 \x03(\v2!.memory_service.v1.WriteOperationR\n" +
+	"operations\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"\xb2\x03\n" +
+	"\x0eWriteOperation\x123\n" +
+	"\x03add\x18\x01 \x01(\v2\x1f.memory_service.v1.AddOperationH\x00R\x03add\x12<\n" +
+	"\x06update\x18\x02 \x01(\v2\".memory_service.v1.UpdateOperationH\x00R\x06update\x12<\n" +
+	"\x06delete\x18\x03 \x01(\v2\".memory_service.v1.DeleteOperationH\x00R\x06delete\x12L\n" +
+	"\fdelete_where\x18\x04 \x01(\v2'.memory_service.v1.DeleteWhereOperationH\x00R\vdeleteWhere\x12F\n" +
+	"\n" +
+	"save_state\x18\x05 \x01(\v2%.memory_service.v1.SaveStateOperationH\x00R\tsaveState\x12L\n" +
+	"\fdelete_state\x18\x06 \x01(\v2'.memory_service.v1.DeleteStateOperationH\x00R\vdeleteStateB\v\n" +
+	"\toperation\"\x84\x01\n" +
+	"\fAddOperation\x121\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12A\n" +
+	"\fon_duplicate\x18\x02 \x01(\x0e2\x1e.memory_service.v1.OnDuplicateR\vonDuplicate\"\xc9\x01\n" +
+	"\x0fUpdateOperation\x121\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12;\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"\x8e\x01\n" +
+	"\x0fDeleteOperation\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
+	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12#\n" +
+	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x14\n" +
+	"\x12_expected_revision\"\xfa\x02\n" +
+	"\x14DeleteWhereOperation\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12K\n" +
+	"\x06labels\x18\x02 \x03(\v23.memory_service.v1.DeleteWhereOperation.LabelsEntryR\x06labels\x121\n" +
+	"\x05kinds\x18\x03 \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12\x16\n" +
+	"\x06filter\x18\x04 \x01(\tR\x06filter\x129\n" +
+	"\n" +
+	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfd\x01\n" +
+	"\x12SaveStateOperation\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x05value\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12+\n" +
+	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12%\n" +
+	"\vdescription\x18\x05 \x01(\tH\x01R\vdescription\x88\x01\x01B\x13\n" +
+	"\x11_expected_versionB\x0e\n" +
+	"\f_description\"\x92\x01\n" +
+	"\x14DeleteStateOperation\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x10expected_version\x18\x02 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12#\n" +
+	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x13\n" +
+	"\x11_expected_version\"\xa6\x01\n" +
+	"\x12BatchWriteResponse\x128\n" +
+	"\aresults\x18\x01 \x03(\v2\x1e.memory_service.v1.WriteResultR\aresults\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc9\x02\n" +
+	"\vWriteResult\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\x12;\n" +
+	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12;\n" +
+	"\vupdate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTime\x12;\n" +
+	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x12\x18\n" +
+	"\askipped\x18\a \x01(\bR\askipped\x12#\n" +
+	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\"K\n" +
 	"\fResetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -4055,7 +5201,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x17CHANGE_TYPE_STATE_SAVED\x10\x06\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_DELETED\x10\a\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_EXPIRED\x10\b\x12\x1d\n" +
-	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xe8\x06\n" +
+	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xa1\b\n" +
 	"\rMemoryService\x12D\n" +
 	"\x03Add\x12\x1d.memory_service.v1.AddRequest\x1a\x1e.memory_service.v1.AddResponse\x12S\n" +
 	"\bBatchAdd\x12\".memory_service.v1.BatchAddRequest\x1a#.memory_service.v1.BatchAddResponse\x12O\n" +
@@ -4064,7 +5210,10 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12G\n" +
 	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12M\n" +
 	"\x06Update\x12 .memory_service.v1.UpdateRequest\x1a!.memory_service.v1.UpdateResponse\x12M\n" +
-	"\x06Delete\x12 .memory_service.v1.DeleteRequest\x1a!.memory_service.v1.DeleteResponse\x12J\n" +
+	"\x06Delete\x12 .memory_service.v1.DeleteRequest\x1a!.memory_service.v1.DeleteResponse\x12\\\n" +
+	"\vDeleteWhere\x12%.memory_service.v1.DeleteWhereRequest\x1a&.memory_service.v1.DeleteWhereResponse\x12Y\n" +
+	"\n" +
+	"BatchWrite\x12$.memory_service.v1.BatchWriteRequest\x1a%.memory_service.v1.BatchWriteResponse\x12J\n" +
 	"\x05Reset\x12\x1f.memory_service.v1.ResetRequest\x1a .memory_service.v1.ResetResponse\x12L\n" +
 	"\x05Watch\x12\x1f.memory_service.v1.WatchRequest\x1a .memory_service.v1.WatchResponse0\x01\x12O\n" +
 	"\x06Export\x12 .memory_service.v1.ExportRequest\x1a!.memory_service.v1.ExportResponse0\x01b\x06proto3"
@@ -4082,7 +5231,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                 // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),               // 1: memory_service.v1.SourceKind
@@ -4122,122 +5271,168 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*UpdateResponse)(nil),        // 35: memory_service.v1.UpdateResponse
 	(*DeleteRequest)(nil),         // 36: memory_service.v1.DeleteRequest
 	(*DeleteResponse)(nil),        // 37: memory_service.v1.DeleteResponse
-	(*ResetRequest)(nil),          // 38: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),         // 39: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),          // 40: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),         // 41: memory_service.v1.WatchResponse
-	(*Change)(nil),                // 42: memory_service.v1.Change
-	(*ExportRequest)(nil),         // 43: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),        // 44: memory_service.v1.ExportResponse
-	nil,                           // 45: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                           // 46: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                           // 47: memory_service.v1.ListRequest.LabelsEntry
-	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 50: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 51: google.protobuf.Value
-	(*StateEntry)(nil),            // 52: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil), // 53: google.protobuf.FieldMask
+	(*DeleteWhereRequest)(nil),    // 38: memory_service.v1.DeleteWhereRequest
+	(*DeleteWhereResponse)(nil),   // 39: memory_service.v1.DeleteWhereResponse
+	(*BatchWriteRequest)(nil),     // 40: memory_service.v1.BatchWriteRequest
+	(*WriteOperation)(nil),        // 41: memory_service.v1.WriteOperation
+	(*AddOperation)(nil),          // 42: memory_service.v1.AddOperation
+	(*UpdateOperation)(nil),       // 43: memory_service.v1.UpdateOperation
+	(*DeleteOperation)(nil),       // 44: memory_service.v1.DeleteOperation
+	(*DeleteWhereOperation)(nil),  // 45: memory_service.v1.DeleteWhereOperation
+	(*SaveStateOperation)(nil),    // 46: memory_service.v1.SaveStateOperation
+	(*DeleteStateOperation)(nil),  // 47: memory_service.v1.DeleteStateOperation
+	(*BatchWriteResponse)(nil),    // 48: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),           // 49: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),          // 50: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),         // 51: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),          // 52: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),         // 53: memory_service.v1.WatchResponse
+	(*Change)(nil),                // 54: memory_service.v1.Change
+	(*ExportRequest)(nil),         // 55: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),        // 56: memory_service.v1.ExportResponse
+	nil,                           // 57: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                           // 58: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                           // 59: memory_service.v1.ListRequest.LabelsEntry
+	nil,                           // 60: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                           // 61: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 65: google.protobuf.Value
+	(*StateEntry)(nil),            // 66: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil), // 67: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
-	10, // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
-	15, // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	48, // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	49, // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	49, // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	49, // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	48, // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
-	9,  // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	50, // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
-	0,  // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
-	8,  // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
-	1,  // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	49, // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
-	2,  // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
-	11, // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
-	12, // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	49, // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	48, // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
-	13, // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
-	14, // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
-	15, // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	48, // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	51, // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
-	7,  // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
-	7,  // 25: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
-	29, // 26: memory_service.v1.AddResponse.degraded:type_name -> memory_service.v1.Degradation
-	7,  // 27: memory_service.v1.BatchAddRequest.items:type_name -> memory_service.v1.MemoryItem
-	7,  // 28: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
-	29, // 29: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
-	7,  // 30: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	52, // 31: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
-	3,  // 32: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	29, // 33: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
-	9,  // 34: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	46, // 35: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	49, // 36: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	49, // 37: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
-	4,  // 38: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
-	0,  // 39: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	49, // 40: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
-	23, // 41: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
-	1,  // 42: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	50, // 43: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
-	22, // 44: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
-	26, // 45: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
-	29, // 46: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
-	7,  // 47: memory_service.v1.RetrieveResult.item:type_name -> memory_service.v1.MemoryItem
-	27, // 48: memory_service.v1.RetrieveResult.explanation:type_name -> memory_service.v1.Explanation
-	7,  // 49: memory_service.v1.RetrieveResult.before:type_name -> memory_service.v1.MemoryItem
-	7,  // 50: memory_service.v1.RetrieveResult.after:type_name -> memory_service.v1.MemoryItem
-	28, // 51: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
-	5,  // 52: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
-	7,  // 53: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	47, // 54: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	49, // 55: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	49, // 56: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 57: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
-	1,  // 58: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
-	7,  // 59: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	7,  // 60: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	53, // 61: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,  // 62: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	29, // 63: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	50, // 64: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	42, // 65: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,  // 66: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,  // 67: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	52, // 68: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,  // 69: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	52, // 70: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16, // 71: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18, // 72: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20, // 73: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24, // 74: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30, // 75: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	32, // 76: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	34, // 77: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	36, // 78: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	38, // 79: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	40, // 80: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	43, // 81: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17, // 82: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19, // 83: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21, // 84: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25, // 85: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31, // 86: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	33, // 87: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	35, // 88: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	37, // 89: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	39, // 90: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	41, // 91: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	44, // 92: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	82, // [82:93] is the sub-list for method output_type
-	71, // [71:82] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
+	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
+	62,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	63,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	63,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	63,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	57,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	62,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
+	64,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
+	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
+	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
+	63,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
+	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
+	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
+	63,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	62,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
+	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
+	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
+	62,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	65,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 27: memory_service.v1.AddResponse.degraded:type_name -> memory_service.v1.Degradation
+	7,   // 28: memory_service.v1.BatchAddRequest.items:type_name -> memory_service.v1.MemoryItem
+	3,   // 29: memory_service.v1.BatchAddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
+	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
+	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
+	66,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
+	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
+	58,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	63,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	63,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
+	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
+	63,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
+	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
+	64,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
+	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
+	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
+	7,   // 49: memory_service.v1.RetrieveResult.item:type_name -> memory_service.v1.MemoryItem
+	27,  // 50: memory_service.v1.RetrieveResult.explanation:type_name -> memory_service.v1.Explanation
+	7,   // 51: memory_service.v1.RetrieveResult.before:type_name -> memory_service.v1.MemoryItem
+	7,   // 52: memory_service.v1.RetrieveResult.after:type_name -> memory_service.v1.MemoryItem
+	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
+	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
+	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
+	59,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	63,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	63,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
+	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
+	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
+	7,   // 62: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	67,  // 63: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,   // 64: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 65: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	60,  // 66: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	0,   // 67: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
+	63,  // 68: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	63,  // 69: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	41,  // 70: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
+	42,  // 71: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
+	43,  // 72: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
+	44,  // 73: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
+	45,  // 74: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
+	46,  // 75: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
+	47,  // 76: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
+	7,   // 77: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 78: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 79: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	67,  // 80: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	61,  // 81: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 82: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	63,  // 83: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	63,  // 84: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	65,  // 85: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	64,  // 86: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	49,  // 87: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 88: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	63,  // 89: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	63,  // 90: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	63,  // 91: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	64,  // 92: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	54,  // 93: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 94: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 95: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	66,  // 96: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 97: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	66,  // 98: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 99: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 100: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 101: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 102: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 103: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	32,  // 104: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	34,  // 105: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	36,  // 106: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	38,  // 107: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	40,  // 108: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	50,  // 109: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	52,  // 110: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	55,  // 111: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 112: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 113: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 114: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 115: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 116: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	33,  // 117: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	35,  // 118: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	37,  // 119: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	39,  // 120: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	48,  // 121: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	51,  // 122: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	53,  // 123: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	56,  // 124: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	112, // [112:125] is the sub-list for method output_type
+	99,  // [99:112] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -4267,8 +5462,20 @@ func file_memory_service_v1_memory_proto_init() {
 	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[27].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[29].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[33].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[34].OneofWrappers = []any{
+		(*WriteOperation_Add)(nil),
+		(*WriteOperation_Update)(nil),
+		(*WriteOperation_Delete)(nil),
+		(*WriteOperation_DeleteWhere)(nil),
+		(*WriteOperation_SaveState)(nil),
+		(*WriteOperation_DeleteState)(nil),
+	}
+	file_memory_service_v1_memory_proto_msgTypes[36].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[40].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[49].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -4278,7 +5485,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   41,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

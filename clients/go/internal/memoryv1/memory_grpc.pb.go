@@ -19,17 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	MemoryService_Add_FullMethodName      = "/memory_service.v1.MemoryService/Add"
-	MemoryService_BatchAdd_FullMethodName = "/memory_service.v1.MemoryService/BatchAdd"
-	MemoryService_Import_FullMethodName   = "/memory_service.v1.MemoryService/Import"
-	MemoryService_Retrieve_FullMethodName = "/memory_service.v1.MemoryService/Retrieve"
-	MemoryService_Get_FullMethodName      = "/memory_service.v1.MemoryService/Get"
-	MemoryService_List_FullMethodName     = "/memory_service.v1.MemoryService/List"
-	MemoryService_Update_FullMethodName   = "/memory_service.v1.MemoryService/Update"
-	MemoryService_Delete_FullMethodName   = "/memory_service.v1.MemoryService/Delete"
-	MemoryService_Reset_FullMethodName    = "/memory_service.v1.MemoryService/Reset"
-	MemoryService_Watch_FullMethodName    = "/memory_service.v1.MemoryService/Watch"
-	MemoryService_Export_FullMethodName   = "/memory_service.v1.MemoryService/Export"
+	MemoryService_Add_FullMethodName         = "/memory_service.v1.MemoryService/Add"
+	MemoryService_BatchAdd_FullMethodName    = "/memory_service.v1.MemoryService/BatchAdd"
+	MemoryService_Import_FullMethodName      = "/memory_service.v1.MemoryService/Import"
+	MemoryService_Retrieve_FullMethodName    = "/memory_service.v1.MemoryService/Retrieve"
+	MemoryService_Get_FullMethodName         = "/memory_service.v1.MemoryService/Get"
+	MemoryService_List_FullMethodName        = "/memory_service.v1.MemoryService/List"
+	MemoryService_Update_FullMethodName      = "/memory_service.v1.MemoryService/Update"
+	MemoryService_Delete_FullMethodName      = "/memory_service.v1.MemoryService/Delete"
+	MemoryService_DeleteWhere_FullMethodName = "/memory_service.v1.MemoryService/DeleteWhere"
+	MemoryService_BatchWrite_FullMethodName  = "/memory_service.v1.MemoryService/BatchWrite"
+	MemoryService_Reset_FullMethodName       = "/memory_service.v1.MemoryService/Reset"
+	MemoryService_Watch_FullMethodName       = "/memory_service.v1.MemoryService/Watch"
+	MemoryService_Export_FullMethodName      = "/memory_service.v1.MemoryService/Export"
 )
 
 // MemoryServiceClient is the client API for MemoryService service.
@@ -64,6 +66,16 @@ type MemoryServiceClient interface {
 	// Delete removes an item from the records, every index and everything derived from it.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
+	// DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
+	// What one call removes, it removes atomically. Documents, their fragments and memories about users
+	// are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+	DeleteWhere(ctx context.Context, in *DeleteWhereRequest, opts ...grpc.CallOption) (*DeleteWhereResponse, error)
+	// BatchWrite applies a list of operations on items and states atomically. All preconditions are
+	// checked against the namespace before the call; then the changes are made in the order of the
+	// operations, each at its own revision. Only one operation may name an item or a state.
+	// Errors: those of the single calls, with the operation in `field`; nothing is written then. May be
+	// retried if it has a `request_id`.
+	BatchWrite(ctx context.Context, in *BatchWriteRequest, opts ...grpc.CallOption) (*BatchWriteResponse, error)
 	// Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
 	// accepts vectors of any dimension again.
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error)
@@ -167,6 +179,26 @@ func (c *memoryServiceClient) Delete(ctx context.Context, in *DeleteRequest, opt
 	return out, nil
 }
 
+func (c *memoryServiceClient) DeleteWhere(ctx context.Context, in *DeleteWhereRequest, opts ...grpc.CallOption) (*DeleteWhereResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteWhereResponse)
+	err := c.cc.Invoke(ctx, MemoryService_DeleteWhere_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) BatchWrite(ctx context.Context, in *BatchWriteRequest, opts ...grpc.CallOption) (*BatchWriteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchWriteResponse)
+	err := c.cc.Invoke(ctx, MemoryService_BatchWrite_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *memoryServiceClient) Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResetResponse)
@@ -247,6 +279,16 @@ type MemoryServiceServer interface {
 	// Delete removes an item from the records, every index and everything derived from it.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
+	// DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
+	// What one call removes, it removes atomically. Documents, their fragments and memories about users
+	// are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+	DeleteWhere(context.Context, *DeleteWhereRequest) (*DeleteWhereResponse, error)
+	// BatchWrite applies a list of operations on items and states atomically. All preconditions are
+	// checked against the namespace before the call; then the changes are made in the order of the
+	// operations, each at its own revision. Only one operation may name an item or a state.
+	// Errors: those of the single calls, with the operation in `field`; nothing is written then. May be
+	// retried if it has a `request_id`.
+	BatchWrite(context.Context, *BatchWriteRequest) (*BatchWriteResponse, error)
 	// Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
 	// accepts vectors of any dimension again.
 	Reset(context.Context, *ResetRequest) (*ResetResponse, error)
@@ -290,6 +332,12 @@ func (UnimplementedMemoryServiceServer) Update(context.Context, *UpdateRequest) 
 }
 func (UnimplementedMemoryServiceServer) Delete(context.Context, *DeleteRequest) (*DeleteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedMemoryServiceServer) DeleteWhere(context.Context, *DeleteWhereRequest) (*DeleteWhereResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteWhere not implemented")
+}
+func (UnimplementedMemoryServiceServer) BatchWrite(context.Context, *BatchWriteRequest) (*BatchWriteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchWrite not implemented")
 }
 func (UnimplementedMemoryServiceServer) Reset(context.Context, *ResetRequest) (*ResetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reset not implemented")
@@ -454,6 +502,42 @@ func _MemoryService_Delete_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MemoryService_DeleteWhere_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteWhereRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).DeleteWhere(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_DeleteWhere_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).DeleteWhere(ctx, req.(*DeleteWhereRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_BatchWrite_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchWriteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).BatchWrite(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_BatchWrite_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).BatchWrite(ctx, req.(*BatchWriteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _MemoryService_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResetRequest)
 	if err := dec(in); err != nil {
@@ -528,6 +612,14 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Delete",
 			Handler:    _MemoryService_Delete_Handler,
+		},
+		{
+			MethodName: "DeleteWhere",
+			Handler:    _MemoryService_DeleteWhere_Handler,
+		},
+		{
+			MethodName: "BatchWrite",
+			Handler:    _MemoryService_BatchWrite_Handler,
 		},
 		{
 			MethodName: "Reset",

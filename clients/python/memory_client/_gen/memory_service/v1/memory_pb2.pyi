@@ -276,44 +276,52 @@ class ToolCallResult(_message.Message):
     def __init__(self, tool_call_id: _Optional[str] = ..., name: _Optional[str] = ..., result: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ..., is_error: bool = ...) -> None: ...
 
 class AddRequest(_message.Message):
-    __slots__ = ("namespace", "item", "request_id")
+    __slots__ = ("namespace", "item", "request_id", "on_duplicate")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ITEM_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    ON_DUPLICATE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     item: MemoryItem
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    on_duplicate: OnDuplicate
+    def __init__(self, namespace: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ..., request_id: _Optional[str] = ..., on_duplicate: _Optional[_Union[OnDuplicate, str]] = ...) -> None: ...
 
 class AddResponse(_message.Message):
-    __slots__ = ("item", "revision", "degraded")
+    __slots__ = ("item", "revision", "degraded", "skipped")
     ITEM_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
     item: MemoryItem
     revision: int
     degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
-    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+    skipped: bool
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., skipped: bool = ...) -> None: ...
 
 class BatchAddRequest(_message.Message):
-    __slots__ = ("namespace", "items", "request_id")
+    __slots__ = ("namespace", "items", "request_id", "on_duplicate")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    ON_DUPLICATE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     items: _containers.RepeatedCompositeFieldContainer[MemoryItem]
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    on_duplicate: OnDuplicate
+    def __init__(self, namespace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., request_id: _Optional[str] = ..., on_duplicate: _Optional[_Union[OnDuplicate, str]] = ...) -> None: ...
 
 class BatchAddResponse(_message.Message):
-    __slots__ = ("items", "revision", "degraded")
+    __slots__ = ("items", "revision", "degraded", "skipped_count")
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_COUNT_FIELD_NUMBER: _ClassVar[int]
     items: _containers.RepeatedCompositeFieldContainer[MemoryItem]
     revision: int
     degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
-    def __init__(self, items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+    skipped_count: int
+    def __init__(self, items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., skipped_count: _Optional[int] = ...) -> None: ...
 
 class ImportRequest(_message.Message):
     __slots__ = ("namespace", "items", "states", "on_duplicate")
@@ -584,6 +592,178 @@ class DeleteResponse(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     revision: int
     def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class DeleteWhereRequest(_message.Message):
+    __slots__ = ("namespace", "session_id", "labels", "kinds", "filter", "start_time", "end_time", "dry_run", "page_token", "request_id")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    session_id: str
+    labels: _containers.ScalarMap[str, str]
+    kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
+    filter: str
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    dry_run: bool
+    page_token: str
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., dry_run: bool = ..., page_token: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class DeleteWhereResponse(_message.Message):
+    __slots__ = ("deleted_count", "revision", "next_page_token")
+    DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    deleted_count: int
+    revision: int
+    next_page_token: str
+    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class BatchWriteRequest(_message.Message):
+    __slots__ = ("namespace", "operations", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    operations: _containers.RepeatedCompositeFieldContainer[WriteOperation]
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., operations: _Optional[_Iterable[_Union[WriteOperation, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class WriteOperation(_message.Message):
+    __slots__ = ("add", "update", "delete", "delete_where", "save_state", "delete_state")
+    ADD_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FIELD_NUMBER: _ClassVar[int]
+    DELETE_WHERE_FIELD_NUMBER: _ClassVar[int]
+    SAVE_STATE_FIELD_NUMBER: _ClassVar[int]
+    DELETE_STATE_FIELD_NUMBER: _ClassVar[int]
+    add: AddOperation
+    update: UpdateOperation
+    delete: DeleteOperation
+    delete_where: DeleteWhereOperation
+    save_state: SaveStateOperation
+    delete_state: DeleteStateOperation
+    def __init__(self, add: _Optional[_Union[AddOperation, _Mapping]] = ..., update: _Optional[_Union[UpdateOperation, _Mapping]] = ..., delete: _Optional[_Union[DeleteOperation, _Mapping]] = ..., delete_where: _Optional[_Union[DeleteWhereOperation, _Mapping]] = ..., save_state: _Optional[_Union[SaveStateOperation, _Mapping]] = ..., delete_state: _Optional[_Union[DeleteStateOperation, _Mapping]] = ...) -> None: ...
+
+class AddOperation(_message.Message):
+    __slots__ = ("item", "on_duplicate")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    ON_DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    on_duplicate: OnDuplicate
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., on_duplicate: _Optional[_Union[OnDuplicate, str]] = ...) -> None: ...
+
+class UpdateOperation(_message.Message):
+    __slots__ = ("item", "update_mask", "expected_revision")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    item: MemoryItem
+    update_mask: _field_mask_pb2.FieldMask
+    expected_revision: int
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ..., expected_revision: _Optional[int] = ...) -> None: ...
+
+class DeleteOperation(_message.Message):
+    __slots__ = ("id", "expected_revision", "allow_missing")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    expected_revision: int
+    allow_missing: bool
+    def __init__(self, id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., allow_missing: bool = ...) -> None: ...
+
+class DeleteWhereOperation(_message.Message):
+    __slots__ = ("session_id", "labels", "kinds", "filter", "start_time", "end_time")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    labels: _containers.ScalarMap[str, str]
+    kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
+    filter: str
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    def __init__(self, session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class SaveStateOperation(_message.Message):
+    __slots__ = ("key", "value", "expected_version", "ttl", "description")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    value: _struct_pb2.Value
+    expected_version: int
+    ttl: _duration_pb2.Duration
+    description: str
+    def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ..., expected_version: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., description: _Optional[str] = ...) -> None: ...
+
+class DeleteStateOperation(_message.Message):
+    __slots__ = ("key", "expected_version", "allow_missing")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    expected_version: int
+    allow_missing: bool
+    def __init__(self, key: _Optional[str] = ..., expected_version: _Optional[int] = ..., allow_missing: bool = ...) -> None: ...
+
+class BatchWriteResponse(_message.Message):
+    __slots__ = ("results", "revision", "degraded")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[WriteResult]
+    revision: int
+    degraded: _containers.RepeatedCompositeFieldContainer[Degradation]
+    def __init__(self, results: _Optional[_Iterable[_Union[WriteResult, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
+
+class WriteResult(_message.Message):
+    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    revision: int
+    version: int
+    create_time: _timestamp_pb2.Timestamp
+    update_time: _timestamp_pb2.Timestamp
+    expire_time: _timestamp_pb2.Timestamp
+    skipped: bool
+    deleted_count: int
+    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ...) -> None: ...
 
 class ResetRequest(_message.Message):
     __slots__ = ("namespace", "request_id")

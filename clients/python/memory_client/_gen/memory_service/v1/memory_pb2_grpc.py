@@ -80,6 +80,16 @@ class MemoryServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_memory__pb2.DeleteRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__pb2.DeleteResponse.FromString,
                 _registered_method=True)
+        self.DeleteWhere = channel.unary_unary(
+                '/memory_service.v1.MemoryService/DeleteWhere',
+                request_serializer=memory__service_dot_v1_dot_memory__pb2.DeleteWhereRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__pb2.DeleteWhereResponse.FromString,
+                _registered_method=True)
+        self.BatchWrite = channel.unary_unary(
+                '/memory_service.v1.MemoryService/BatchWrite',
+                request_serializer=memory__service_dot_v1_dot_memory__pb2.BatchWriteRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__pb2.BatchWriteResponse.FromString,
+                _registered_method=True)
         self.Reset = channel.unary_unary(
                 '/memory_service.v1.MemoryService/Reset',
                 request_serializer=memory__service_dot_v1_dot_memory__pb2.ResetRequest.SerializeToString,
@@ -167,6 +177,26 @@ class MemoryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteWhere(self, request, context):
+        """DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
+        What one call removes, it removes atomically. Documents, their fragments and memories about users
+        are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchWrite(self, request, context):
+        """BatchWrite applies a list of operations on items and states atomically. All preconditions are
+        checked against the namespace before the call; then the changes are made in the order of the
+        operations, each at its own revision. Only one operation may name an item or a state.
+        Errors: those of the single calls, with the operation in `field`; nothing is written then. May be
+        retried if it has a `request_id`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Reset(self, request, context):
         """Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
         accepts vectors of any dimension again.
@@ -234,6 +264,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Delete,
                     request_deserializer=memory__service_dot_v1_dot_memory__pb2.DeleteRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__pb2.DeleteResponse.SerializeToString,
+            ),
+            'DeleteWhere': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteWhere,
+                    request_deserializer=memory__service_dot_v1_dot_memory__pb2.DeleteWhereRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__pb2.DeleteWhereResponse.SerializeToString,
+            ),
+            'BatchWrite': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchWrite,
+                    request_deserializer=memory__service_dot_v1_dot_memory__pb2.BatchWriteRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__pb2.BatchWriteResponse.SerializeToString,
             ),
             'Reset': grpc.unary_unary_rpc_method_handler(
                     servicer.Reset,
@@ -473,6 +513,60 @@ class MemoryService(object):
             '/memory_service.v1.MemoryService/Delete',
             memory__service_dot_v1_dot_memory__pb2.DeleteRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__pb2.DeleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteWhere(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/DeleteWhere',
+            memory__service_dot_v1_dot_memory__pb2.DeleteWhereRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__pb2.DeleteWhereResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchWrite(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/BatchWrite',
+            memory__service_dot_v1_dot_memory__pb2.BatchWriteRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__pb2.BatchWriteResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/memory.proto.
  */
 export const file_memory_service_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIpQGCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJEhcKCmltcG9ydGFuY2UYESABKAFIAYgBARIxCgpwcm92ZW5hbmNlGBIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuUHJvdmVuYW5jZRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbnRlbnRCDQoLX2ltcG9ydGFuY2Ui5wEKClByb3ZlbmFuY2USDgoGd3JpdGVyGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSLQoGc291cmNlGAMgASgOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBISCgpzb3VyY2VfdXJpGAQgASgJEhIKCnBhcmVudF9pZHMYBSADKAkSDQoFbW9kZWwYBiABKAkSEgoFdHJ1c3QYByABKAFIAIgBARIuCgp3cml0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfdHJ1c3QiGwoJRW1iZWRkaW5nEg4KBnZhbHVlcxgBIAMoAiLmAQoLQ2hhdE1lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIlCgRyb2xlGAIgASgOMhcubWVtb3J5X3NlcnZpY2UudjEuUm9sZRIRCgRuYW1lGAMgASgJSACIAQESJwoFbW9kZWwYBCABKAsyGC5tZW1vcnlfc2VydmljZS52MS5Nb2RlbBImCgVwYXJ0cxgFIAMoCzIXLm1lbW9yeV9zZXJ2aWNlLnYxLlBhcnQSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIiUKBU1vZGVsEhAKCHByb3ZpZGVyGAEgASgJEgoKAmlkGAIgASgJIukBCgRQYXJ0Eg4KBHRleHQYASABKAlIABInCgRkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEi8KBmJpbmFyeRgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkJpbmFyeVBhcnRIABIwCgl0b29sX2NhbGwYBCABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbEgAEj0KEHRvb2xfY2FsbF9yZXN1bHQYBSABKAsyIS5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbFJlc3VsdEgAQgYKBHBhcnQilgEKCkJpbmFyeVBhcnQSEQoEbmFtZRgBIAEoCUgAiAEBEhAKA3VybBgCIAEoCUgBiAEBEhEKCW1pbWVfdHlwZRgDIAEoCRIPCgdjb250ZW50GAQgASgMEhsKDmNvbnRlbnRfbGVuZ3RoGAUgASgDSAKIAQFCBwoFX25hbWVCBgoEX3VybEIRCg9fY29udGVudF9sZW5ndGgiWgoIVG9vbENhbGwSFAoMdG9vbF9jYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJuCg5Ub29sQ2FsbFJlc3VsdBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEAoIaXNfZXJyb3IYBCABKAgiYAoKQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCSJ+CgtBZGRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uImYKD0JhdGNoQWRkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSLAoFaXRlbXMYAiADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhIKCnJlcXVlc3RfaWQYAyABKAkihAEKEEJhdGNoQWRkUmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24itQEKDUltcG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiwKBWl0ZW1zGAIgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRItCgZzdGF0ZXMYAyADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EjQKDG9uX2R1cGxpY2F0ZRgEIAEoDjIeLm1lbW9yeV9zZXJ2aWNlLnYxLk9uRHVwbGljYXRlIr4BCg5JbXBvcnRSZXNwb25zZRIWCg5pbXBvcnRlZF9jb3VudBgBIAEoAxIVCg1za2lwcGVkX2NvdW50GAIgASgDEhwKFGltcG9ydGVkX3N0YXRlX2NvdW50GAMgASgDEhsKE3NraXBwZWRfc3RhdGVfY291bnQYBCABKAMSEAoIcmV2aXNpb24YBSABKAMSMAoIZGVncmFkZWQYBiADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbiLWBgoPUmV0cmlldmVPcHRpb25zEhIKBWxpbWl0GAEgASgFSACIAQESEgoKcXVlcnlfdGV4dBgCIAEoCRI1Cg9xdWVyeV9lbWJlZGRpbmcYAyABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEgoKc2Vzc2lvbl9pZBgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSPgoGbGFiZWxzGAYgAygLMi4ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVPcHRpb25zLkxhYmVsc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fc2NvcmUYCSABKAFIAYgBARItCgRtb2RlGAogASgOMh8ubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVNb2RlEhYKDmNvbnRleHRfd2luZG93GAsgASgFEg8KB2V4cGxhaW4YDCABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYDSABKAgSEQoJcGFnZV9zaXplGA4gASgFEhIKCnBhZ2VfdG9rZW4YDyABKAkSKgoFa2luZHMYECADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBInCgNub3cYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3dlaWdodHMYEiABKAsyHy5tZW1vcnlfc2VydmljZS52MS5TY29yZVdlaWdodHMSFwoKbWF4X3Rva2VucxgTIAEoBUgCiAEBEg4KBnJlcmFuaxgUIAEoCBIUCgxyZWNvcmRfdXNhZ2UYFSABKAgSFgoJbWluX3RydXN0GBYgASgBSAOIAQESLgoHc291cmNlcxgXIAMoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLlNvdXJjZUtpbmQaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCDAoKX21pbl9zY29yZUINCgtfbWF4X3Rva2Vuc0IMCgpfbWluX3RydXN0IroBCgxTY29yZVdlaWdodHMSFAoHbGV4aWNhbBgBIAEoAUgAiAEBEhMKBnZlY3RvchgCIAEoAUgBiAEBEg8KB3JlY2VuY3kYAyABKAESNAoRcmVjZW5jeV9oYWxmX2xpZmUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKaW1wb3J0YW5jZRgFIAEoARINCgV1c2FnZRgGIAEoAUIKCghfbGV4aWNhbEIJCgdfdmVjdG9yIlkKD1JldHJpZXZlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSMwoHb3B0aW9ucxgCIAEoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlT3B0aW9ucyK4AQoQUmV0cmlldmVSZXNwb25zZRIyCgdyZXN1bHRzGAEgAygLMiEubWVtb3J5X3NlcnZpY2UudjEuUmV0cmlldmVSZXN1bHQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YBCABKAMSEwoLdG9rZW5fY291bnQYBSABKAUi3gEKDlJldHJpZXZlUmVzdWx0EisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEg0KBXNjb3JlGAIgASgBEjMKC2V4cGxhbmF0aW9uGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuRXhwbGFuYXRpb24SLQoGYmVmb3JlGAQgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIsCgVhZnRlchgFIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0iRQoLRXhwbGFuYXRpb24SNgoNY29udHJpYnV0aW9ucxgBIAMoCzIfLm1lbW9yeV9zZXJ2aWNlLnYxLkNvbnRyaWJ1dGlvbiJnCgxDb250cmlidXRpb24SDwoHY2hhbm5lbBgBIAEoCRIRCglyYXdfc2NvcmUYAiABKAESDgoGd2VpZ2h0GAMgASgBEg0KBXNjYWxlGAQgASgBEhQKDGNvbnRyaWJ1dGlvbhgFIAEoASJUCgtEZWdyYWRhdGlvbhI0CgZyZWFzb24YASABKA4yJC5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvblJlYXNvbhIPCgdtZXNzYWdlGAIgASgJIkYKCkdldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIjoKC0dldFJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtIucDCgtMaXN0UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSEgoKc2Vzc2lvbl9pZBgEIAEoCRI6CgZsYWJlbHMYBSADKAsyKi5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVxdWVzdC5MYWJlbHNFbnRyeRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZmlsdGVyGAggASgJEhQKDG5ld2VzdF9maXJzdBgJIAEoCBIZChFpbmNsdWRlX2VtYmVkZGluZxgKIAEoCBIqCgVraW5kcxgLIAMoDjIbLm1lbW9yeV9zZXJ2aWNlLnYxLkl0ZW1LaW5kEhYKCW1pbl90cnVzdBgMIAEoAUgAiAEBEi4KB3NvdXJjZXMYDSADKA4yHS5tZW1vcnlfc2VydmljZS52MS5Tb3VyY2VLaW5kGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX21pbl90cnVzdCJnCgxMaXN0UmVzcG9uc2USLAoFaXRlbXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyLKAQoNVXBkYXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKwoEaXRlbRgCIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQESEgoKcmVxdWVzdF9pZBgFIAEoCUIUChJfZXhwZWN0ZWRfcmV2aXNpb24igQEKDlVwZGF0ZVJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24ieAoNRGVsZXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIiCg5EZWxldGVSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoAyI1CgxSZXNldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVQoNUmVzZXRSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhsKE3JlbW92ZWRfc3RhdGVfY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMiiAEKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSGwoOYWZ0ZXJfcmV2aXNpb24YAiABKANIAIgBARI1ChJoZWFydGJlYXRfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CEQoPX2FmdGVyX3JldmlzaW9uIkwKDVdhdGNoUmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlEhAKCHJldmlzaW9uGAIgASgDIsYBCgZDaGFuZ2USKwoEdHlwZRgBIAEoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLkNoYW5nZVR5cGUSEAoIcmV2aXNpb24YAiABKAMSDwoHaXRlbV9pZBgDIAEoCRIrCgRpdGVtGAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIRCglzdGF0ZV9rZXkYBSABKAkSLAoFc3RhdGUYBiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5IlUKDUV4cG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhYKDmFmdGVyX3JldmlzaW9uGAIgASgDEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIosBCg5FeHBvcnRSZXNwb25zZRItCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbUgAEi4KBXN0YXRlGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeUgAEhAKCHJldmlzaW9uGAMgASgDQggKBnJlY29yZCq5AQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRSVRFTV9LSU5EX01FU1NBR0UQARIWChJJVEVNX0tJTkRfUkVTUE9OU0UQAhIYChRJVEVNX0tJTkRfUkVGTEVDVElPThADEhkKFUlURU1fS0lORF9VU0VSX01FTU9SWRAEEhYKEklURU1fS0lORF9ET0NVTUVOVBAFEhYKEklURU1fS0lORF9GUkFHTUVOVBAGKswBCgpTb3VyY2VLaW5kEhsKF1NPVVJDRV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQU09VUkNFX0tJTkRfVVNFUhABEhUKEVNPVVJDRV9LSU5EX0FHRU5UEAISFAoQU09VUkNFX0tJTkRfVE9PTBADEhMKD1NPVVJDRV9LSU5EX1dFQhAEEhgKFFNPVVJDRV9LSU5EX0RPQ1VNRU5UEAUSFwoTU09VUkNFX0tJTkRfREVSSVZFRBAGEhYKElNPVVJDRV9LSU5EX0lNUE9SVBAHKl8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfU1lTVEVNEAESDQoJUk9MRV9VU0VSEAISEgoOUk9MRV9BU1NJU1RBTlQQAxINCglST0xFX1RPT0wQBCpzCgtPbkR1cGxpY2F0ZRIcChhPTl9EVVBMSUNBVEVfVU5TUEVDSUZJRUQQABIVChFPTl9EVVBMSUNBVEVfRkFJTBABEhUKEU9OX0RVUExJQ0FURV9TS0lQEAISGAoUT05fRFVQTElDQVRFX1JFUExBQ0UQAyp8CgxSZXRyaWV2ZU1vZGUSHQoZUkVUUklFVkVfTU9ERV9VTlNQRUNJRklFRBAAEhgKFFJFVFJJRVZFX01PREVfSFlCUklEEAESGAoUUkVUUklFVkVfTU9ERV9WRUNUT1IQAhIZChVSRVRSSUVWRV9NT0RFX0xFWElDQUwQAyqWAwoRRGVncmFkYXRpb25SZWFzb24SIgoeREVHUkFEQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASIgoeREVHUkFEQVRJT05fUkVBU09OX05PX0VNQkVEREVSEAESKwonREVHUkFEQVRJT05fUkVBU09OX0VNQkVEREVSX1VOQVZBSUxBQkxFEAISJgoiREVHUkFEQVRJT05fUkVBU09OX0ZPUkVJR05fVkVDVE9SUxADEh0KGURFR1JBREFUSU9OX1JFQVNPTl9OT19MTE0QBBImCiJERUdSQURBVElPTl9SRUFTT05fTExNX1VOQVZBSUxBQkxFEAUSKAokREVHUkFEQVRJT05fUkVBU09OX0VNQkVERElOR19QRU5ESU5HEAYSIgoeREVHUkFEQVRJT05fUkVBU09OX05PX1JFUkFOS0VSEAcSKwonREVHUkFEQVRJT05fUkVBU09OX1JFUkFOS0VSX1VOQVZBSUxBQkxFEAgSIgoeREVHUkFEQVRJT05fUkVBU09OX1FVQVJBTlRJTkVEEAkqsAIKCkNoYW5nZVR5cGUSGwoXQ0hBTkdFX1RZUEVfVU5TUEVDSUZJRUQQABIaChZDSEFOR0VfVFlQRV9JVEVNX0FEREVEEAESHAoYQ0hBTkdFX1RZUEVfSVRFTV9VUERBVEVEEAISHAoYQ0hBTkdFX1RZUEVfSVRFTV9ERUxFVEVEEAMSHAoYQ0hBTkdFX1RZUEVfSVRFTV9FWFBJUkVEEAQSFQoRQ0hBTkdFX1RZUEVfUkVTRVQQBRIbChdDSEFOR0VfVFlQRV9TVEFURV9TQVZFRBAGEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0RFTEVURUQQBxIdChlDSEFOR0VfVFlQRV9TVEFURV9FWFBJUkVEEAgSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfQ0xFQVJFRBAJMugGCg1NZW1vcnlTZXJ2aWNlEkQKA0FkZBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5BZGRSZXNwb25zZRJTCghCYXRjaEFkZBIiLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVzcG9uc2USTwoGSW1wb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydFJlc3BvbnNlKAESUwoIUmV0cmlldmUSIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlcXVlc3QaIy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlc3BvbnNlEkQKA0dldBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5HZXRSZXNwb25zZRJHCgRMaXN0Eh4ubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QaHy5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVzcG9uc2USTQoGVXBkYXRlEiAubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZVJlc3BvbnNlEk0KBkRlbGV0ZRIgLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVSZXNwb25zZRJKCgVSZXNldBIfLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLlJlc2V0UmVzcG9uc2USTAoFV2F0Y2gSHy5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5XYXRjaFJlc3BvbnNlMAESTwoGRXhwb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cG9ydFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
+  fileDesc("Ch5tZW1vcnlfc2VydmljZS92MS9tZW1vcnkucHJvdG8SEW1lbW9yeV9zZXJ2aWNlLnYxIpQGCgpNZW1vcnlJdGVtEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSNgoMY2hhdF9tZXNzYWdlGAMgASgLMh4ubWVtb3J5X3NlcnZpY2UudjEuQ2hhdE1lc3NhZ2VIABI9ChB0b29sX2NhbGxfcmVzdWx0GAQgASgLMiEubWVtb3J5X3NlcnZpY2UudjEuVG9vbENhbGxSZXN1bHRIABIOCgR0ZXh0GAUgASgJSAASJwoEZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgZsYWJlbHMYCiADKAsyKS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtLkxhYmVsc0VudHJ5EikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgllbWJlZGRpbmcYDCABKAsyHC5tZW1vcnlfc2VydmljZS52MS5FbWJlZGRpbmcSEAoIcmV2aXNpb24YDSABKAMSJgoDdHRsGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBGtpbmQYDyABKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBISCgpmYWNldF9qc29uGBAgASgJEhcKCmltcG9ydGFuY2UYESABKAFIAYgBARIxCgpwcm92ZW5hbmNlGBIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuUHJvdmVuYW5jZRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB2NvbnRlbnRCDQoLX2ltcG9ydGFuY2Ui5wEKClByb3ZlbmFuY2USDgoGd3JpdGVyGAEgASgJEhUKDWNyZWRlbnRpYWxfaWQYAiABKAkSLQoGc291cmNlGAMgASgOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBISCgpzb3VyY2VfdXJpGAQgASgJEhIKCnBhcmVudF9pZHMYBSADKAkSDQoFbW9kZWwYBiABKAkSEgoFdHJ1c3QYByABKAFIAIgBARIuCgp3cml0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfdHJ1c3QiGwoJRW1iZWRkaW5nEg4KBnZhbHVlcxgBIAMoAiLmAQoLQ2hhdE1lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIlCgRyb2xlGAIgASgOMhcubWVtb3J5X3NlcnZpY2UudjEuUm9sZRIRCgRuYW1lGAMgASgJSACIAQESJwoFbW9kZWwYBCABKAsyGC5tZW1vcnlfc2VydmljZS52MS5Nb2RlbBImCgVwYXJ0cxgFIAMoCzIXLm1lbW9yeV9zZXJ2aWNlLnYxLlBhcnQSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIiUKBU1vZGVsEhAKCHByb3ZpZGVyGAEgASgJEgoKAmlkGAIgASgJIukBCgRQYXJ0Eg4KBHRleHQYASABKAlIABInCgRkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEi8KBmJpbmFyeRgDIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkJpbmFyeVBhcnRIABIwCgl0b29sX2NhbGwYBCABKAsyGy5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbEgAEj0KEHRvb2xfY2FsbF9yZXN1bHQYBSABKAsyIS5tZW1vcnlfc2VydmljZS52MS5Ub29sQ2FsbFJlc3VsdEgAQgYKBHBhcnQilgEKCkJpbmFyeVBhcnQSEQoEbmFtZRgBIAEoCUgAiAEBEhAKA3VybBgCIAEoCUgBiAEBEhEKCW1pbWVfdHlwZRgDIAEoCRIPCgdjb250ZW50GAQgASgMEhsKDmNvbnRlbnRfbGVuZ3RoGAUgASgDSAKIAQFCBwoFX25hbWVCBgoEX3VybEIRCg9fY29udGVudF9sZW5ndGgiWgoIVG9vbENhbGwSFAoMdG9vbF9jYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSKgoJYXJndW1lbnRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJuCg5Ub29sQ2FsbFJlc3VsdBIUCgx0b29sX2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZyZXN1bHQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEAoIaXNfZXJyb3IYBCABKAgilgEKCkFkZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEisKBGl0ZW0YAiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhIKCnJlcXVlc3RfaWQYAyABKAkSNAoMb25fZHVwbGljYXRlGAQgASgOMh4ubWVtb3J5X3NlcnZpY2UudjEuT25EdXBsaWNhdGUijwEKC0FkZFJlc3BvbnNlEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SDwoHc2tpcHBlZBgEIAEoCCKcAQoPQmF0Y2hBZGRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIsCgVpdGVtcxgCIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEgoKcmVxdWVzdF9pZBgDIAEoCRI0Cgxvbl9kdXBsaWNhdGUYBCABKA4yHi5tZW1vcnlfc2VydmljZS52MS5PbkR1cGxpY2F0ZSKbAQoQQmF0Y2hBZGRSZXNwb25zZRIsCgVpdGVtcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SEAoIcmV2aXNpb24YAiABKAMSMAoIZGVncmFkZWQYAyADKAsyHi5tZW1vcnlfc2VydmljZS52MS5EZWdyYWRhdGlvbhIVCg1za2lwcGVkX2NvdW50GAQgASgDIrUBCg1JbXBvcnRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIsCgVpdGVtcxgCIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLQoGc3RhdGVzGAMgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRI0Cgxvbl9kdXBsaWNhdGUYBCABKA4yHi5tZW1vcnlfc2VydmljZS52MS5PbkR1cGxpY2F0ZSK+AQoOSW1wb3J0UmVzcG9uc2USFgoOaW1wb3J0ZWRfY291bnQYASABKAMSFQoNc2tpcHBlZF9jb3VudBgCIAEoAxIcChRpbXBvcnRlZF9zdGF0ZV9jb3VudBgDIAEoAxIbChNza2lwcGVkX3N0YXRlX2NvdW50GAQgASgDEhAKCHJldmlzaW9uGAUgASgDEjAKCGRlZ3JhZGVkGAYgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24i1gYKD1JldHJpZXZlT3B0aW9ucxISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnF1ZXJ5X3RleHQYAiABKAkSNQoPcXVlcnlfZW1iZWRkaW5nGAMgASgLMhwubWVtb3J5X3NlcnZpY2UudjEuRW1iZWRkaW5nEhIKCnNlc3Npb25faWQYBCABKAkSDgoGZmlsdGVyGAUgASgJEj4KBmxhYmVscxgGIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlT3B0aW9ucy5MYWJlbHNFbnRyeRIuCgpzdGFydF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoJbWluX3Njb3JlGAkgASgBSAGIAQESLQoEbW9kZRgKIAEoDjIfLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlTW9kZRIWCg5jb250ZXh0X3dpbmRvdxgLIAEoBRIPCgdleHBsYWluGAwgASgIEhkKEWluY2x1ZGVfZW1iZWRkaW5nGA0gASgIEhEKCXBhZ2Vfc2l6ZRgOIAEoBRISCgpwYWdlX3Rva2VuGA8gASgJEioKBWtpbmRzGBAgAygOMhsubWVtb3J5X3NlcnZpY2UudjEuSXRlbUtpbmQSJwoDbm93GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgd3ZWlnaHRzGBIgASgLMh8ubWVtb3J5X3NlcnZpY2UudjEuU2NvcmVXZWlnaHRzEhcKCm1heF90b2tlbnMYEyABKAVIAogBARIOCgZyZXJhbmsYFCABKAgSFAoMcmVjb3JkX3VzYWdlGBUgASgIEhYKCW1pbl90cnVzdBgWIAEoAUgDiAEBEi4KB3NvdXJjZXMYFyADKA4yHS5tZW1vcnlfc2VydmljZS52MS5Tb3VyY2VLaW5kGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX2xpbWl0QgwKCl9taW5fc2NvcmVCDQoLX21heF90b2tlbnNCDAoKX21pbl90cnVzdCK6AQoMU2NvcmVXZWlnaHRzEhQKB2xleGljYWwYASABKAFIAIgBARITCgZ2ZWN0b3IYAiABKAFIAYgBARIPCgdyZWNlbmN5GAMgASgBEjQKEXJlY2VuY3lfaGFsZl9saWZlGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCmltcG9ydGFuY2UYBSABKAESDQoFdXNhZ2UYBiABKAFCCgoIX2xleGljYWxCCQoHX3ZlY3RvciJZCg9SZXRyaWV2ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEjMKB29wdGlvbnMYAiABKAsyIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZU9wdGlvbnMiuAEKEFJldHJpZXZlUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLm1lbW9yeV9zZXJ2aWNlLnYxLlJldHJpZXZlUmVzdWx0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uEhAKCHJldmlzaW9uGAQgASgDEhMKC3Rva2VuX2NvdW50GAUgASgFIt4BCg5SZXRyaWV2ZVJlc3VsdBIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRINCgVzY29yZRgCIAEoARIzCgtleHBsYW5hdGlvbhgDIAEoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkV4cGxhbmF0aW9uEi0KBmJlZm9yZRgEIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLk1lbW9yeUl0ZW0SLAoFYWZ0ZXIYBSADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtIkUKC0V4cGxhbmF0aW9uEjYKDWNvbnRyaWJ1dGlvbnMYASADKAsyHy5tZW1vcnlfc2VydmljZS52MS5Db250cmlidXRpb24iZwoMQ29udHJpYnV0aW9uEg8KB2NoYW5uZWwYASABKAkSEQoJcmF3X3Njb3JlGAIgASgBEg4KBndlaWdodBgDIAEoARINCgVzY2FsZRgEIAEoARIUCgxjb250cmlidXRpb24YBSABKAEiVAoLRGVncmFkYXRpb24SNAoGcmVhc29uGAEgASgOMiQubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb25SZWFzb24SDwoHbWVzc2FnZRgCIAEoCSJGCgpHZXRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIKCgJpZBgCIAEoCRIZChFpbmNsdWRlX2VtYmVkZGluZxgDIAEoCCI6CgtHZXRSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSLnAwoLTGlzdFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhIKCnNlc3Npb25faWQYBCABKAkSOgoGbGFiZWxzGAUgAygLMioubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QuTGFiZWxzRW50cnkSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmZpbHRlchgIIAEoCRIUCgxuZXdlc3RfZmlyc3QYCSABKAgSGQoRaW5jbHVkZV9lbWJlZGRpbmcYCiABKAgSKgoFa2luZHMYCyADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBIWCgltaW5fdHJ1c3QYDCABKAFIAIgBARIuCgdzb3VyY2VzGA0gAygOMh0ubWVtb3J5X3NlcnZpY2UudjEuU291cmNlS2luZBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9taW5fdHJ1c3QiZwoMTGlzdFJlc3BvbnNlEiwKBWl0ZW1zGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAMiygEKDVVwZGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEisKBGl0ZW0YAiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEi8KC3VwZGF0ZV9tYXNrGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBSABKAlCFAoSX2V4cGVjdGVkX3JldmlzaW9uIoEBCg5VcGRhdGVSZXNwb25zZRIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIngKDURlbGV0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgDSACIAQESEgoKcmVxdWVzdF9pZBgEIAEoCUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iIgoORGVsZXRlUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAMigAMKEkRlbGV0ZVdoZXJlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRJBCgZsYWJlbHMYAyADKAsyMS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVXaGVyZVJlcXVlc3QuTGFiZWxzRW50cnkSKgoFa2luZHMYBCADKA4yGy5tZW1vcnlfc2VydmljZS52MS5JdGVtS2luZBIOCgZmaWx0ZXIYBSABKAkSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2RyeV9ydW4YCCABKAgSEgoKcGFnZV90b2tlbhgJIAEoCRISCgpyZXF1ZXN0X2lkGAogASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiVwoTRGVsZXRlV2hlcmVSZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhAKCHJldmlzaW9uGAIgASgDEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJxChFCYXRjaFdyaXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSNQoKb3BlcmF0aW9ucxgCIAMoCzIhLm1lbW9yeV9zZXJ2aWNlLnYxLldyaXRlT3BlcmF0aW9uEhIKCnJlcXVlc3RfaWQYAyABKAki+AIKDldyaXRlT3BlcmF0aW9uEi4KA2FkZBgBIAEoCzIfLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZE9wZXJhdGlvbkgAEjQKBnVwZGF0ZRgCIAEoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZU9wZXJhdGlvbkgAEjQKBmRlbGV0ZRgDIAEoCzIiLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU9wZXJhdGlvbkgAEj8KDGRlbGV0ZV93aGVyZRgEIAEoCzInLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVdoZXJlT3BlcmF0aW9uSAASOwoKc2F2ZV9zdGF0ZRgFIAEoCzIlLm1lbW9yeV9zZXJ2aWNlLnYxLlNhdmVTdGF0ZU9wZXJhdGlvbkgAEj8KDGRlbGV0ZV9zdGF0ZRgGIAEoCzInLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlT3BlcmF0aW9uSABCCwoJb3BlcmF0aW9uInEKDEFkZE9wZXJhdGlvbhIrCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRI0Cgxvbl9kdXBsaWNhdGUYAiABKA4yHi5tZW1vcnlfc2VydmljZS52MS5PbkR1cGxpY2F0ZSKlAQoPVXBkYXRlT3BlcmF0aW9uEisKBGl0ZW0YASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJqCg9EZWxldGVPcGVyYXRpb24SCgoCaWQYASABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKANIAIgBARIVCg1hbGxvd19taXNzaW5nGAMgASgIQhQKEl9leHBlY3RlZF9yZXZpc2lvbiK4AgoURGVsZXRlV2hlcmVPcGVyYXRpb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRJDCgZsYWJlbHMYAiADKAsyMy5tZW1vcnlfc2VydmljZS52MS5EZWxldGVXaGVyZU9wZXJhdGlvbi5MYWJlbHNFbnRyeRIqCgVraW5kcxgDIAMoDjIbLm1lbW9yeV9zZXJ2aWNlLnYxLkl0ZW1LaW5kEg4KBmZpbHRlchgEIAEoCRIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLOAQoSU2F2ZVN0YXRlT3BlcmF0aW9uEgsKA2tleRgBIAEoCRIlCgV2YWx1ZRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIdChBleHBlY3RlZF92ZXJzaW9uGAMgASgDSACIAQESJgoDdHRsGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhgKC2Rlc2NyaXB0aW9uGAUgASgJSAGIAQFCEwoRX2V4cGVjdGVkX3ZlcnNpb25CDgoMX2Rlc2NyaXB0aW9uIm4KFERlbGV0ZVN0YXRlT3BlcmF0aW9uEgsKA2tleRgBIAEoCRIdChBleHBlY3RlZF92ZXJzaW9uGAIgASgDSACIAQESFQoNYWxsb3dfbWlzc2luZxgDIAEoCEITChFfZXhwZWN0ZWRfdmVyc2lvbiKJAQoSQmF0Y2hXcml0ZVJlc3BvbnNlEi8KB3Jlc3VsdHMYASADKAsyHi5tZW1vcnlfc2VydmljZS52MS5Xcml0ZVJlc3VsdBIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIvcBCgtXcml0ZVJlc3VsdBIKCgJpZBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoAxIPCgd2ZXJzaW9uGAMgASgDEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3NraXBwZWQYByABKAgSFQoNZGVsZXRlZF9jb3VudBgIIAEoAyI1CgxSZXNldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVQoNUmVzZXRSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhsKE3JlbW92ZWRfc3RhdGVfY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMiiAEKDFdhdGNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSGwoOYWZ0ZXJfcmV2aXNpb24YAiABKANIAIgBARI1ChJoZWFydGJlYXRfaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CEQoPX2FmdGVyX3JldmlzaW9uIkwKDVdhdGNoUmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkubWVtb3J5X3NlcnZpY2UudjEuQ2hhbmdlEhAKCHJldmlzaW9uGAIgASgDIsYBCgZDaGFuZ2USKwoEdHlwZRgBIAEoDjIdLm1lbW9yeV9zZXJ2aWNlLnYxLkNoYW5nZVR5cGUSEAoIcmV2aXNpb24YAiABKAMSDwoHaXRlbV9pZBgDIAEoCRIrCgRpdGVtGAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbRIRCglzdGF0ZV9rZXkYBSABKAkSLAoFc3RhdGUYBiABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5IlUKDUV4cG9ydFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhYKDmFmdGVyX3JldmlzaW9uGAIgASgDEhkKEWluY2x1ZGVfZW1iZWRkaW5nGAMgASgIIosBCg5FeHBvcnRSZXNwb25zZRItCgRpdGVtGAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbUgAEi4KBXN0YXRlGAIgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeUgAEhAKCHJldmlzaW9uGAMgASgDQggKBnJlY29yZCq5AQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRSVRFTV9LSU5EX01FU1NBR0UQARIWChJJVEVNX0tJTkRfUkVTUE9OU0UQAhIYChRJVEVNX0tJTkRfUkVGTEVDVElPThADEhkKFUlURU1fS0lORF9VU0VSX01FTU9SWRAEEhYKEklURU1fS0lORF9ET0NVTUVOVBAFEhYKEklURU1fS0lORF9GUkFHTUVOVBAGKswBCgpTb3VyY2VLaW5kEhsKF1NPVVJDRV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQU09VUkNFX0tJTkRfVVNFUhABEhUKEVNPVVJDRV9LSU5EX0FHRU5UEAISFAoQU09VUkNFX0tJTkRfVE9PTBADEhMKD1NPVVJDRV9LSU5EX1dFQhAEEhgKFFNPVVJDRV9LSU5EX0RPQ1VNRU5UEAUSFwoTU09VUkNFX0tJTkRfREVSSVZFRBAGEhYKElNPVVJDRV9LSU5EX0lNUE9SVBAHKl8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfU1lTVEVNEAESDQoJUk9MRV9VU0VSEAISEgoOUk9MRV9BU1NJU1RBTlQQAxINCglST0xFX1RPT0wQBCpzCgtPbkR1cGxpY2F0ZRIcChhPTl9EVVBMSUNBVEVfVU5TUEVDSUZJRUQQABIVChFPTl9EVVBMSUNBVEVfRkFJTBABEhUKEU9OX0RVUExJQ0FURV9TS0lQEAISGAoUT05fRFVQTElDQVRFX1JFUExBQ0UQAyp8CgxSZXRyaWV2ZU1vZGUSHQoZUkVUUklFVkVfTU9ERV9VTlNQRUNJRklFRBAAEhgKFFJFVFJJRVZFX01PREVfSFlCUklEEAESGAoUUkVUUklFVkVfTU9ERV9WRUNUT1IQAhIZChVSRVRSSUVWRV9NT0RFX0xFWElDQUwQAyqWAwoRRGVncmFkYXRpb25SZWFzb24SIgoeREVHUkFEQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASIgoeREVHUkFEQVRJT05fUkVBU09OX05PX0VNQkVEREVSEAESKwonREVHUkFEQVRJT05fUkVBU09OX0VNQkVEREVSX1VOQVZBSUxBQkxFEAISJgoiREVHUkFEQVRJT05fUkVBU09OX0ZPUkVJR05fVkVDVE9SUxADEh0KGURFR1JBREFUSU9OX1JFQVNPTl9OT19MTE0QBBImCiJERUdSQURBVElPTl9SRUFTT05fTExNX1VOQVZBSUxBQkxFEAUSKAokREVHUkFEQVRJT05fUkVBU09OX0VNQkVERElOR19QRU5ESU5HEAYSIgoeREVHUkFEQVRJT05fUkVBU09OX05PX1JFUkFOS0VSEAcSKwonREVHUkFEQVRJT05fUkVBU09OX1JFUkFOS0VSX1VOQVZBSUxBQkxFEAgSIgoeREVHUkFEQVRJT05fUkVBU09OX1FVQVJBTlRJTkVEEAkqsAIKCkNoYW5nZVR5cGUSGwoXQ0hBTkdFX1RZUEVfVU5TUEVDSUZJRUQQABIaChZDSEFOR0VfVFlQRV9JVEVNX0FEREVEEAESHAoYQ0hBTkdFX1RZUEVfSVRFTV9VUERBVEVEEAISHAoYQ0hBTkdFX1RZUEVfSVRFTV9ERUxFVEVEEAMSHAoYQ0hBTkdFX1RZUEVfSVRFTV9FWFBJUkVEEAQSFQoRQ0hBTkdFX1RZUEVfUkVTRVQQBRIbChdDSEFOR0VfVFlQRV9TVEFURV9TQVZFRBAGEh0KGUNIQU5HRV9UWVBFX1NUQVRFX0RFTEVURUQQBxIdChlDSEFOR0VfVFlQRV9TVEFURV9FWFBJUkVEEAgSHQoZQ0hBTkdFX1RZUEVfU1RBVEVfQ0xFQVJFRBAJMqEICg1NZW1vcnlTZXJ2aWNlEkQKA0FkZBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFkZFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5BZGRSZXNwb25zZRJTCghCYXRjaEFkZBIiLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoQWRkUmVzcG9uc2USTwoGSW1wb3J0EiAubWVtb3J5X3NlcnZpY2UudjEuSW1wb3J0UmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkltcG9ydFJlc3BvbnNlKAESUwoIUmV0cmlldmUSIi5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlcXVlc3QaIy5tZW1vcnlfc2VydmljZS52MS5SZXRyaWV2ZVJlc3BvbnNlEkQKA0dldBIdLm1lbW9yeV9zZXJ2aWNlLnYxLkdldFJlcXVlc3QaHi5tZW1vcnlfc2VydmljZS52MS5HZXRSZXNwb25zZRJHCgRMaXN0Eh4ubWVtb3J5X3NlcnZpY2UudjEuTGlzdFJlcXVlc3QaHy5tZW1vcnlfc2VydmljZS52MS5MaXN0UmVzcG9uc2USTQoGVXBkYXRlEiAubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZVJlc3BvbnNlEk0KBkRlbGV0ZRIgLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVSZXNwb25zZRJcCgtEZWxldGVXaGVyZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVdoZXJlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVdoZXJlUmVzcG9uc2USWQoKQmF0Y2hXcml0ZRIkLm1lbW9yeV9zZXJ2aWNlLnYxLkJhdGNoV3JpdGVSZXF1ZXN0GiUubWVtb3J5X3NlcnZpY2UudjEuQmF0Y2hXcml0ZVJlc3BvbnNlEkoKBVJlc2V0Eh8ubWVtb3J5X3NlcnZpY2UudjEuUmVzZXRSZXF1ZXN0GiAubWVtb3J5X3NlcnZpY2UudjEuUmVzZXRSZXNwb25zZRJMCgVXYXRjaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLldhdGNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLldhdGNoUmVzcG9uc2UwARJPCgZFeHBvcnQSIC5tZW1vcnlfc2VydmljZS52MS5FeHBvcnRSZXF1ZXN0GiEubWVtb3J5X3NlcnZpY2UudjEuRXhwb3J0UmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_memory_service_v1_state]);
 
 /**
  * MemoryItem is a stored message, tool result, text or piece of structured data, at most 2 MiB in all.
@@ -572,6 +572,14 @@ export type AddRequest = Message<"memory_service.v1.AddRequest"> & {
    * @generated from field: string request_id = 3;
    */
   requestId: string;
+
+  /**
+   * What happens if the item's id already exists. With ON_DUPLICATE_REPLACE the item keeps its place in
+   * the order of the namespace, and its create_time unless the request has one.
+   *
+   * @generated from field: memory_service.v1.OnDuplicate on_duplicate = 4;
+   */
+  onDuplicate: OnDuplicate;
 };
 
 /**
@@ -607,6 +615,14 @@ export type AddResponse = Message<"memory_service.v1.AddResponse"> & {
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
   degraded: Degradation[];
+
+  /**
+   * Whether nothing was written because the id exists and `on_duplicate` is ON_DUPLICATE_SKIP. `item` is
+   * unset then.
+   *
+   * @generated from field: bool skipped = 4;
+   */
+  skipped: boolean;
 };
 
 /**
@@ -642,6 +658,13 @@ export type BatchAddRequest = Message<"memory_service.v1.BatchAddRequest"> & {
    * @generated from field: string request_id = 3;
    */
   requestId: string;
+
+  /**
+   * What happens to items whose id already exists, as in AddRequest.
+   *
+   * @generated from field: memory_service.v1.OnDuplicate on_duplicate = 4;
+   */
+  onDuplicate: OnDuplicate;
 };
 
 /**
@@ -678,6 +701,13 @@ export type BatchAddResponse = Message<"memory_service.v1.BatchAddResponse"> & {
    * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
    */
   degraded: Degradation[];
+
+  /**
+   * The number of items that were skipped because their id exists; `items` does not have them.
+   *
+   * @generated from field: int64 skipped_count = 4;
+   */
+  skippedCount: bigint;
 };
 
 /**
@@ -1615,6 +1645,579 @@ export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_memory, 30);
 
 /**
+ * DeleteWhereRequest is the conditions on the items to delete. At least one of session_id, labels, kinds,
+ * filter, start_time and end_time is required.
+ *
+ * @generated from message memory_service.v1.DeleteWhereRequest
+ */
+export type DeleteWhereRequest = Message<"memory_service.v1.DeleteWhereRequest"> & {
+  /**
+   * The namespace to write to. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * Only items of this session. Empty: any.
+   *
+   * @generated from field: string session_id = 2;
+   */
+  sessionId: string;
+
+  /**
+   * Only items that have all of these labels with exactly these values. Empty: any.
+   *
+   * @generated from field: map<string, string> labels = 3;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * Only items of one of these kinds; ITEM_KIND_UNSPECIFIED means plain items. Only kinds of
+   * conversations are allowed. Empty: all of those.
+   *
+   * @generated from field: repeated memory_service.v1.ItemKind kinds = 4;
+   */
+  kinds: ItemKind[];
+
+  /**
+   * Only items that match this expression, as in RetrieveOptions. Empty: all.
+   *
+   * @generated from field: string filter = 5;
+   */
+  filter: string;
+
+  /**
+   * Only items with a create_time at or after this. Unset: no bound.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 6;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only items with a create_time before this. Unset: no bound.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 7;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Count the matching items and delete nothing.
+   *
+   * @generated from field: bool dry_run = 8;
+   */
+  dryRun: boolean;
+
+  /**
+   * The `next_page_token` of the previous response; all other fields except request_id must be
+   * unchanged. Empty: begin.
+   *
+   * @generated from field: string page_token = 9;
+   */
+  pageToken: string;
+
+  /**
+   * Makes a retry safe, as in AddRequest. Each page needs a different one.
+   *
+   * @generated from field: string request_id = 10;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message memory_service.v1.DeleteWhereRequest.
+ * Use `create(DeleteWhereRequestSchema)` to create a new message.
+ */
+export const DeleteWhereRequestSchema: GenMessage<DeleteWhereRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 31);
+
+/**
+ * DeleteWhereResponse is the result of DeleteWhere.
+ *
+ * @generated from message memory_service.v1.DeleteWhereResponse
+ */
+export type DeleteWhereResponse = Message<"memory_service.v1.DeleteWhereResponse"> & {
+  /**
+   * The number of items that were deleted, or with `dry_run` would be.
+   *
+   * @generated from field: int64 deleted_count = 1;
+   */
+  deletedCount: bigint;
+
+  /**
+   * The revision of the namespace after the deletion.
+   *
+   * @generated from field: int64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * The token to delete the rest with; items that were added after the first call stay. Empty: nothing
+   * is left.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.DeleteWhereResponse.
+ * Use `create(DeleteWhereResponseSchema)` to create a new message.
+ */
+export const DeleteWhereResponseSchema: GenMessage<DeleteWhereResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 32);
+
+/**
+ * BatchWriteRequest is a list of operations to apply atomically.
+ *
+ * @generated from message memory_service.v1.BatchWriteRequest
+ */
+export type BatchWriteRequest = Message<"memory_service.v1.BatchWriteRequest"> & {
+  /**
+   * The namespace to write to. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The operations, in order. 1 to 1000.
+   *
+   * @generated from field: repeated memory_service.v1.WriteOperation operations = 2;
+   */
+  operations: WriteOperation[];
+
+  /**
+   * Makes a retry safe, as in AddRequest.
+   *
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message memory_service.v1.BatchWriteRequest.
+ * Use `create(BatchWriteRequestSchema)` to create a new message.
+ */
+export const BatchWriteRequestSchema: GenMessage<BatchWriteRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 33);
+
+/**
+ * WriteOperation is one operation of a batch.
+ *
+ * @generated from message memory_service.v1.WriteOperation
+ */
+export type WriteOperation = Message<"memory_service.v1.WriteOperation"> & {
+  /**
+   * The operation. Required.
+   *
+   * @generated from oneof memory_service.v1.WriteOperation.operation
+   */
+  operation: {
+    /**
+     * Adds an item, as Add does.
+     *
+     * @generated from field: memory_service.v1.AddOperation add = 1;
+     */
+    value: AddOperation;
+    case: "add";
+  } | {
+    /**
+     * Changes fields of an item, as Update does.
+     *
+     * @generated from field: memory_service.v1.UpdateOperation update = 2;
+     */
+    value: UpdateOperation;
+    case: "update";
+  } | {
+    /**
+     * Deletes an item, as Delete does.
+     *
+     * @generated from field: memory_service.v1.DeleteOperation delete = 3;
+     */
+    value: DeleteOperation;
+    case: "delete";
+  } | {
+    /**
+     * Deletes the items that match, as DeleteWhere does, except those that another operation of the batch
+     * names. All of them together may match 10,000 items.
+     *
+     * @generated from field: memory_service.v1.DeleteWhereOperation delete_where = 4;
+     */
+    value: DeleteWhereOperation;
+    case: "deleteWhere";
+  } | {
+    /**
+     * Saves a state, as StateService/SaveState does.
+     *
+     * @generated from field: memory_service.v1.SaveStateOperation save_state = 5;
+     */
+    value: SaveStateOperation;
+    case: "saveState";
+  } | {
+    /**
+     * Deletes a state, as StateService/DeleteState does.
+     *
+     * @generated from field: memory_service.v1.DeleteStateOperation delete_state = 6;
+     */
+    value: DeleteStateOperation;
+    case: "deleteState";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message memory_service.v1.WriteOperation.
+ * Use `create(WriteOperationSchema)` to create a new message.
+ */
+export const WriteOperationSchema: GenMessage<WriteOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 34);
+
+/**
+ * AddOperation adds an item.
+ *
+ * @generated from message memory_service.v1.AddOperation
+ */
+export type AddOperation = Message<"memory_service.v1.AddOperation"> & {
+  /**
+   * The item to write. Required. Its parents must exist, or be added by an earlier operation.
+   *
+   * @generated from field: memory_service.v1.MemoryItem item = 1;
+   */
+  item?: MemoryItem | undefined;
+
+  /**
+   * What happens if the item's id already exists, as in AddRequest.
+   *
+   * @generated from field: memory_service.v1.OnDuplicate on_duplicate = 2;
+   */
+  onDuplicate: OnDuplicate;
+};
+
+/**
+ * Describes the message memory_service.v1.AddOperation.
+ * Use `create(AddOperationSchema)` to create a new message.
+ */
+export const AddOperationSchema: GenMessage<AddOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 35);
+
+/**
+ * UpdateOperation changes fields of an item.
+ *
+ * @generated from message memory_service.v1.UpdateOperation
+ */
+export type UpdateOperation = Message<"memory_service.v1.UpdateOperation"> & {
+  /**
+   * The item's id and the new values. Required.
+   *
+   * @generated from field: memory_service.v1.MemoryItem item = 1;
+   */
+  item?: MemoryItem | undefined;
+
+  /**
+   * The fields to change, as in UpdateRequest.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * Update only if this is the item's current revision. Unset: update unconditionally.
+   *
+   * @generated from field: optional int64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.UpdateOperation.
+ * Use `create(UpdateOperationSchema)` to create a new message.
+ */
+export const UpdateOperationSchema: GenMessage<UpdateOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 36);
+
+/**
+ * DeleteOperation deletes an item.
+ *
+ * @generated from message memory_service.v1.DeleteOperation
+ */
+export type DeleteOperation = Message<"memory_service.v1.DeleteOperation"> & {
+  /**
+   * The id of the item. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Delete only if this is the item's current revision. Unset: delete unconditionally.
+   *
+   * @generated from field: optional int64 expected_revision = 2;
+   */
+  expectedRevision?: bigint | undefined;
+
+  /**
+   * Do nothing if there is no such item. False: the batch is rejected with ITEM_NOT_FOUND.
+   *
+   * @generated from field: bool allow_missing = 3;
+   */
+  allowMissing: boolean;
+};
+
+/**
+ * Describes the message memory_service.v1.DeleteOperation.
+ * Use `create(DeleteOperationSchema)` to create a new message.
+ */
+export const DeleteOperationSchema: GenMessage<DeleteOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 37);
+
+/**
+ * DeleteWhereOperation deletes the items that match all of its conditions, of which at least one is
+ * required. The fields are those of DeleteWhereRequest.
+ *
+ * @generated from message memory_service.v1.DeleteWhereOperation
+ */
+export type DeleteWhereOperation = Message<"memory_service.v1.DeleteWhereOperation"> & {
+  /**
+   * Only items of this session. Empty: any.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Only items that have all of these labels with exactly these values. Empty: any.
+   *
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * Only items of one of these kinds. Empty: those of conversations.
+   *
+   * @generated from field: repeated memory_service.v1.ItemKind kinds = 3;
+   */
+  kinds: ItemKind[];
+
+  /**
+   * Only items that match this expression, as in RetrieveOptions. Empty: all.
+   *
+   * @generated from field: string filter = 4;
+   */
+  filter: string;
+
+  /**
+   * Only items with a create_time at or after this. Unset: no bound.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 5;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only items with a create_time before this. Unset: no bound.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 6;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.DeleteWhereOperation.
+ * Use `create(DeleteWhereOperationSchema)` to create a new message.
+ */
+export const DeleteWhereOperationSchema: GenMessage<DeleteWhereOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 38);
+
+/**
+ * SaveStateOperation saves a state. The fields are those of SaveStateRequest.
+ *
+ * @generated from message memory_service.v1.SaveStateOperation
+ */
+export type SaveStateOperation = Message<"memory_service.v1.SaveStateOperation"> & {
+  /**
+   * The key to write. Required.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * The value to save. Required; JSON null is a value.
+   *
+   * @generated from field: google.protobuf.Value value = 2;
+   */
+  value?: Value | undefined;
+
+  /**
+   * Write only if this is the key's current version. 0: only if the key does not exist. Unset: write
+   * unconditionally.
+   *
+   * @generated from field: optional int64 expected_version = 3;
+   */
+  expectedVersion?: bigint | undefined;
+
+  /**
+   * How long the entry lives from now. Unset: until it is deleted. Must be positive.
+   *
+   * @generated from field: google.protobuf.Duration ttl = 4;
+   */
+  ttl?: Duration | undefined;
+
+  /**
+   * The purpose of the value. Unset: the current description is kept.
+   *
+   * @generated from field: optional string description = 5;
+   */
+  description?: string | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.SaveStateOperation.
+ * Use `create(SaveStateOperationSchema)` to create a new message.
+ */
+export const SaveStateOperationSchema: GenMessage<SaveStateOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 39);
+
+/**
+ * DeleteStateOperation deletes a state.
+ *
+ * @generated from message memory_service.v1.DeleteStateOperation
+ */
+export type DeleteStateOperation = Message<"memory_service.v1.DeleteStateOperation"> & {
+  /**
+   * The key to delete. Required.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Delete only if this is the key's current version. Unset: delete unconditionally.
+   *
+   * @generated from field: optional int64 expected_version = 2;
+   */
+  expectedVersion?: bigint | undefined;
+
+  /**
+   * Do nothing if there is no such key. False: the batch is rejected with STATE_NOT_FOUND.
+   *
+   * @generated from field: bool allow_missing = 3;
+   */
+  allowMissing: boolean;
+};
+
+/**
+ * Describes the message memory_service.v1.DeleteStateOperation.
+ * Use `create(DeleteStateOperationSchema)` to create a new message.
+ */
+export const DeleteStateOperationSchema: GenMessage<DeleteStateOperation> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 40);
+
+/**
+ * BatchWriteResponse is the result of BatchWrite.
+ *
+ * @generated from message memory_service.v1.BatchWriteResponse
+ */
+export type BatchWriteResponse = Message<"memory_service.v1.BatchWriteResponse"> & {
+  /**
+   * The result of each operation, in the order of the request.
+   *
+   * @generated from field: repeated memory_service.v1.WriteResult results = 1;
+   */
+  results: WriteResult[];
+
+  /**
+   * The revision of the namespace after the write.
+   *
+   * @generated from field: int64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * Anything the server could not do, such as embedding the texts. Empty: nothing.
+   *
+   * @generated from field: repeated memory_service.v1.Degradation degraded = 3;
+   */
+  degraded: Degradation[];
+};
+
+/**
+ * Describes the message memory_service.v1.BatchWriteResponse.
+ * Use `create(BatchWriteResponseSchema)` to create a new message.
+ */
+export const BatchWriteResponseSchema: GenMessage<BatchWriteResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 41);
+
+/**
+ * WriteResult is the result of one operation. It has no contents.
+ *
+ * @generated from message memory_service.v1.WriteResult
+ */
+export type WriteResult = Message<"memory_service.v1.WriteResult"> & {
+  /**
+   * The id of the item that was added or changed.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The revision at which the item or the state was written. 0: nothing was written.
+   *
+   * @generated from field: int64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * The version of the state that was saved.
+   *
+   * @generated from field: int64 version = 3;
+   */
+  version: bigint;
+
+  /**
+   * The create_time of the item or the state that was written. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 4;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * The time of the write. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 5;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * When the item or the state expires. Unset: never, or nothing was written. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 6;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * Whether an item was skipped because its id exists.
+   *
+   * @generated from field: bool skipped = 7;
+   */
+  skipped: boolean;
+
+  /**
+   * The number of items or states that were deleted.
+   *
+   * @generated from field: int64 deleted_count = 8;
+   */
+  deletedCount: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.WriteResult.
+ * Use `create(WriteResultSchema)` to create a new message.
+ */
+export const WriteResultSchema: GenMessage<WriteResult> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_memory, 42);
+
+/**
  * ResetRequest names the namespace to empty.
  *
  * @generated from message memory_service.v1.ResetRequest
@@ -1640,7 +2243,7 @@ export type ResetRequest = Message<"memory_service.v1.ResetRequest"> & {
  * Use `create(ResetRequestSchema)` to create a new message.
  */
 export const ResetRequestSchema: GenMessage<ResetRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 31);
+  messageDesc(file_memory_service_v1_memory, 43);
 
 /**
  * ResetResponse is the result of Reset.
@@ -1675,7 +2278,7 @@ export type ResetResponse = Message<"memory_service.v1.ResetResponse"> & {
  * Use `create(ResetResponseSchema)` to create a new message.
  */
 export const ResetResponseSchema: GenMessage<ResetResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 32);
+  messageDesc(file_memory_service_v1_memory, 44);
 
 /**
  * WatchRequest names the namespace to watch.
@@ -1711,7 +2314,7 @@ export type WatchRequest = Message<"memory_service.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 33);
+  messageDesc(file_memory_service_v1_memory, 45);
 
 /**
  * WatchResponse is a change or a heartbeat.
@@ -1739,7 +2342,7 @@ export type WatchResponse = Message<"memory_service.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 34);
+  messageDesc(file_memory_service_v1_memory, 46);
 
 /**
  * Change is one change of a namespace.
@@ -1797,7 +2400,7 @@ export type Change = Message<"memory_service.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 35);
+  messageDesc(file_memory_service_v1_memory, 47);
 
 /**
  * ExportRequest names the namespace to export.
@@ -1832,7 +2435,7 @@ export type ExportRequest = Message<"memory_service.v1.ExportRequest"> & {
  * Use `create(ExportRequestSchema)` to create a new message.
  */
 export const ExportRequestSchema: GenMessage<ExportRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 36);
+  messageDesc(file_memory_service_v1_memory, 48);
 
 /**
  * ExportResponse is one record of an export.
@@ -1876,7 +2479,7 @@ export type ExportResponse = Message<"memory_service.v1.ExportResponse"> & {
  * Use `create(ExportResponseSchema)` to create a new message.
  */
 export const ExportResponseSchema: GenMessage<ExportResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_memory, 37);
+  messageDesc(file_memory_service_v1_memory, 49);
 
 /**
  * ItemKind is the service that an item belongs to, and its role there.
@@ -2059,7 +2662,7 @@ export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
   enumDesc(file_memory_service_v1_memory, 2);
 
 /**
- * OnDuplicate selects how Import handles an item id or a state key that already exists.
+ * OnDuplicate selects how a write handles an item id or a state key that already exists.
  *
  * @generated from enum memory_service.v1.OnDuplicate
  */
@@ -2072,15 +2675,15 @@ export enum OnDuplicate {
   UNSPECIFIED = 0,
 
   /**
-   * Reject the batch and end the import, with ITEM_ALREADY_EXISTS for an item and VERSION_MISMATCH for
-   * a state.
+   * Reject the call or the batch of an import, with ITEM_ALREADY_EXISTS for an item and
+   * VERSION_MISMATCH for a state.
    *
    * @generated from enum value: ON_DUPLICATE_FAIL = 1;
    */
   FAIL = 1,
 
   /**
-   * Keep the stored entry and count it as skipped. Makes an import resumable.
+   * Keep the stored entry and report it as skipped. Makes an import resumable.
    *
    * @generated from enum value: ON_DUPLICATE_SKIP = 2;
    */
@@ -2405,6 +3008,32 @@ export const MemoryService: GenService<{
     methodKind: "unary";
     input: typeof DeleteRequestSchema;
     output: typeof DeleteResponseSchema;
+  },
+  /**
+   * DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
+   * What one call removes, it removes atomically. Documents, their fragments and memories about users
+   * are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+   *
+   * @generated from rpc memory_service.v1.MemoryService.DeleteWhere
+   */
+  deleteWhere: {
+    methodKind: "unary";
+    input: typeof DeleteWhereRequestSchema;
+    output: typeof DeleteWhereResponseSchema;
+  },
+  /**
+   * BatchWrite applies a list of operations on items and states atomically. All preconditions are
+   * checked against the namespace before the call; then the changes are made in the order of the
+   * operations, each at its own revision. Only one operation may name an item or a state.
+   * Errors: those of the single calls, with the operation in `field`; nothing is written then. May be
+   * retried if it has a `request_id`.
+   *
+   * @generated from rpc memory_service.v1.MemoryService.BatchWrite
+   */
+  batchWrite: {
+    methodKind: "unary";
+    input: typeof BatchWriteRequestSchema;
+    output: typeof BatchWriteResponseSchema;
   },
   /**
    * Reset removes all items, states and history of a namespace. Revisions continue, and the namespace
