@@ -55,7 +55,7 @@ func (m *InMemoryMemory) Add(ctx context.Context, memory MemoryItem) error {
 }
 
 func checkImportance(importance *float64) error {
-	// Not the other way round: a NaN is neither.
+	// Not negated, because every comparison with NaN is false.
 	if importance == nil || *importance >= 0 && *importance <= 1 {
 		return nil
 	}
@@ -65,14 +65,14 @@ func checkImportance(importance *float64) error {
 func checkContent(item *memoryv1.MemoryItem) error {
 	switch content := item.GetContent().(type) {
 	case nil:
-		return invalidArgument("item.content", "item.content: the item holds nothing")
+		return invalidArgument("item.content", "item.content: must be given")
 	case *memoryv1.MemoryItem_Text:
 		if content.Text == "" {
-			return invalidArgument("item.text", "item.text: a text cannot be empty")
+			return invalidArgument("item.text", "item.text: must not be empty")
 		}
 	case *memoryv1.MemoryItem_ChatMessage:
 		if content.ChatMessage.GetRole() == memoryv1.Role_ROLE_UNSPECIFIED {
-			return invalidArgument("item.chat_message.role", "item.chat_message.role: it is not said who speaks")
+			return invalidArgument("item.chat_message.role", "item.chat_message.role: must be given")
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func (m *InMemoryMemory) keep(item *memoryv1.MemoryItem) error {
 		return &Error{
 			Code:     "ALREADY_EXISTS",
 			Reason:   ReasonItemAlreadyExists,
-			Message:  fmt.Sprintf("there is an item %q already", item.Id),
+			Message:  fmt.Sprintf("the item %q already exists", item.Id),
 			Metadata: map[string]string{"id": item.Id},
 		}
 	}
@@ -106,19 +106,19 @@ func (m *InMemoryMemory) keep(item *memoryv1.MemoryItem) error {
 	return nil
 }
 
-// setExpiry turns a time to live into the time at which it ends.
+// setExpiry converts a time to live to an expiry.
 func setExpiry(item *memoryv1.MemoryItem, now time.Time) error {
 	if item.Ttl != nil {
 		if item.ExpireTime != nil {
-			return invalidArgument("item.ttl", "item.ttl: there is an expire_time as well")
+			return invalidArgument("item.ttl", "item.ttl: must not be given with expire_time")
 		}
 		if item.Ttl.AsDuration() <= 0 {
-			return invalidArgument("item.ttl", "item.ttl: a time to live is positive")
+			return invalidArgument("item.ttl", "item.ttl: must be positive")
 		}
 		item.ExpireTime, item.Ttl = timeFrom(now.Add(item.Ttl.AsDuration())), nil
 	}
 	if item.ExpireTime != nil && !item.ExpireTime.AsTime().After(now) {
-		return invalidArgument("item.expire_time", "item.expire_time: it lies in the past")
+		return invalidArgument("item.expire_time", "item.expire_time: must not be in the past")
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func hasExpired(item *memoryv1.MemoryItem, now time.Time) bool {
 	return item.ExpireTime != nil && !item.ExpireTime.AsTime().After(now)
 }
 
-// Retrieve returns the newest items that the options want, the oldest of them first, as
+// Retrieve returns the newest items that match the options, the oldest of them first, as
 // [Client.Retrieve] does without a query. The items are copies, of type [*Item].
 func (m *InMemoryMemory) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error) {
 	if err := ctx.Err(); err != nil {
@@ -173,8 +173,8 @@ func (m *InMemoryMemory) Reset() error {
 	return nil
 }
 
-// checkWithoutSearch refuses what needs a server, and what a server refuses. Neighbours, explanations
-// and counts of uses are taken: what Retrieve returns has no place for them.
+// checkWithoutSearch refuses options that need a server, or that a server refuses. Neighbours,
+// explanations and counts of uses are accepted, because Retrieve does not return them.
 func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 	if _, err := o.toRetrieve(); err != nil {
 		return err
@@ -211,12 +211,12 @@ func (o *MemoryRetrieveOptions) checkRanges() error {
 	case o.MaxTokens != nil && *o.MaxTokens < 1:
 		return invalidArgument("options.max_tokens", "options.max_tokens: must be positive")
 	case !o.StartTime.IsZero() && !o.EndTime.IsZero() && o.EndTime.Before(o.StartTime):
-		return invalidArgument("options.end_time", "options.end_time: lies before start_time")
+		return invalidArgument("options.end_time", "options.end_time: must not be before start_time")
 	}
 	return nil
 }
 
-// checkQuery refuses what says how a query is answered where there is none.
+// checkQuery refuses options for queries if there is no query.
 func (o *MemoryRetrieveOptions) checkQuery() error {
 	if o.Rerank && o.Query == "" {
 		return invalidArgument("options.rerank", "options.rerank: only with a query text")
@@ -239,12 +239,12 @@ func unsupported(feature string) error {
 	return &Error{
 		Code:     "UNIMPLEMENTED",
 		Reason:   ReasonUnsupported,
-		Message:  fmt.Sprintf("a memory without a server does not offer %q", feature),
+		Message:  fmt.Sprintf("a memory without a server does not support %q", feature),
 		Metadata: map[string]string{"feature": feature},
 	}
 }
 
-// wants reports whether an item without a service's kind passes the filters.
+// wants reports whether a plain item passes the filters.
 func (o *MemoryRetrieveOptions) wants(item *memoryv1.MemoryItem) bool {
 	if o.SessionID != "" && item.SessionId != o.SessionID {
 		return false
