@@ -65,9 +65,8 @@ func WithTimeout(timeout time.Duration) DialOption {
 }
 
 // WithMaxAttempts sets how often a call is tried while the server is unavailable or overloaded, 1 to 5.
-// Without it: 5. Writes carry a request id, so that a retried write is applied once.
-// [Client.ImportItems], [Client.Backup], [Client.DeleteNamespace] and [Client.ReviewQuarantined] carry none
-// and are tried once.
+// Without it: 5. Writes carry a request id, so that a retried write is applied once. [Client.ImportItems],
+// [Client.Backup], [Client.DeleteNamespace] and [Client.ReviewQuarantined] carry none and are tried once.
 func WithMaxAttempts(attempts int) DialOption {
 	return func(s *dialSettings) { s.maxAttempts = attempts }
 }
@@ -84,8 +83,8 @@ func WithTLS(config *tls.Config) DialOption {
 }
 
 // WithAPIKey sends an API key, or any other token that does not expire, with every call, as
-// "authorization: Bearer ...". [Dial] refuses it without [WithTLS], unless the target is this
-// machine or [WithInsecureToken] is given.
+// "authorization: Bearer ...". [Dial] refuses it without [WithTLS], unless the target is this machine or
+// [WithInsecureToken] is given.
 func WithAPIKey(key string) DialOption {
 	return func(s *dialSettings) { s.apiKey = &key }
 }

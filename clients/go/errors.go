@@ -14,7 +14,7 @@ import (
 
 // Errors to match with [errors.Is]. Each stands for one code of [Error].
 var (
-	// ErrInvalidArgument: the request is invalid, and nothing was written; the error's Field has the place.
+	// ErrInvalidArgument: the request is invalid, and nothing was written; Field names the invalid field.
 	ErrInvalidArgument = errors.New("invalid argument")
 	// ErrNotFound: no such item, state, memory, document or namespace; the Reason shows which.
 	ErrNotFound = errors.New("not found")

@@ -40,11 +40,11 @@ type Interaction struct {
 	Sender string
 	// SessionID is the conversation that it belongs to. Empty: none.
 	SessionID string
-	// InResponseTo is the id of the message that a response answers. Empty: it is not a response,
-	// or not linked to a message.
+	// InResponseTo is the id of the message that a response answers. Empty: it is not a response, or not
+	// linked to a message.
 	InResponseTo string
-	// OriginalMessage is that message as it is stored now. Nil: not linked, deleted, or omitted in
-	// an InteractionPair.
+	// OriginalMessage is that message as it is stored now. Nil: not linked, deleted, or omitted in an
+	// InteractionPair.
 	OriginalMessage *OriginalMessage
 	// InteractionIDs of the interactions that a reflection is about.
 	InteractionIDs []string
@@ -130,9 +130,9 @@ type StoreReflectionOptions struct {
 
 // RelevantContextOptions are the optional arguments of [Client.RetrieveRelevantContext].
 type RelevantContextOptions struct {
-	// InteractionLimit is the most messages and responses to return, at most 100. Nil: 5.
+	// InteractionLimit is the maximum number of messages and responses, up to 100. Nil: 5.
 	InteractionLimit *int
-	// ReflectionLimit is the most reflections to return, at most 100. Nil: 2.
+	// ReflectionLimit is the maximum number of reflections, up to 100. Nil: 2.
 	ReflectionLimit *int
 	// SessionID of messages and responses; reflections have it or none. Empty: any.
 	SessionID string
@@ -150,8 +150,8 @@ type RelevantContextOptions struct {
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
-	// MaxTokens is the most tokens of all texts together, estimated. The worst matches are omitted. Nil:
-	// no limit except that of a response, about 3 MiB.
+	// MaxTokens is the maximum number of tokens of all texts together, estimated. The worst matches are
+	// omitted. Nil: no limit except that of a response, about 3 MiB.
 	MaxTokens *int
 	// Explain adds an explanation of its score to each result.
 	Explain bool
@@ -163,7 +163,7 @@ type RelevantContextOptions struct {
 
 // LastInteractionsOptions are the optional arguments of [Client.RetrieveLastInteractions].
 type LastInteractionsOptions struct {
-	// Limit is the most messages to return. Nil: 5. -1: no limit.
+	// Limit is the maximum number of messages. Nil: 5. -1: no limit.
 	Limit *int
 	// SessionID of the messages. Empty: any.
 	SessionID string

@@ -37,8 +37,8 @@ const (
 )
 
 // Provenance records the writer, the sources and the trust of a version of an item. A writer may set
-// Source, SourceURI, ParentIDs, Model and Trust, which can only lower it. The server sets the rest,
-// and keeps it in imports by its administrators.
+// Source, SourceURI, ParentIDs, Model and Trust, but only to lower it. The server sets the rest, and keeps
+// it in imports by its administrators.
 type Provenance struct {
 	// Writer is the name of the credential that it was written with. Empty: none.
 	Writer string
@@ -66,9 +66,8 @@ type Item struct {
 	// SessionID is the conversation that the item belongs to, at most 256 bytes. Empty: none.
 	SessionID string
 	// Content is what is remembered: a *[llms.Message], a *[llms.ToolCallResult], a string that is not
-	// empty, or data, a map[string]any of JSON values. Data are returned with the types of
-	// encoding/json: numbers as float64. Nil only if a newer server sends a kind that this client does
-	// not know.
+	// empty, or data, a map[string]any of JSON values. Data are returned with the types of encoding/json:
+	// numbers as float64. Nil only if a newer server sends a kind that this client does not know.
 	Content any
 	// CreateTime is when it happened, to the microsecond. Zero when added: now.
 	CreateTime time.Time
@@ -86,7 +85,7 @@ type Item struct {
 	// Embedding is the content's vector: 1 to 4096 finite numbers. Nil when added: the server embeds
 	// the text. Returned only if requested.
 	Embedding []float32
-	// Importance of the item, 0 to 1, for searches that weigh it. Nil: 0.5 counts.
+	// Importance of the item, 0 to 1, for searches that weigh it. Nil: counts as 0.5.
 	Importance *float64
 	// Provenance of this version of the item. Nil from the server: written by a caller without a name
 	// and without any provenance, and therefore trusted. [Client.Update] cannot change it.

@@ -160,7 +160,7 @@ func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption)
 // content that comes without an embedding. It returns the item as written, without its embedding.
 //
 // It takes [WithFields], [WithExpectedRevision], with which it returns [ErrConflict] if the item's
-// revision is another, and [WithRequestID]. It returns [ErrNotFound] if there is no such item.
+// revision differs, and [WithRequestID]. It returns [ErrNotFound] if there is no such item.
 func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
 	settings, err := writeSettingsFrom(options, fieldsOption, expectedRevisionOption)
 	if err != nil {
@@ -209,8 +209,7 @@ func (c *Client) Reset() error {
 	return err
 }
 
-// ResetNamespace removes everything in the namespace: items, state and history. It takes
-// [WithRequestID].
+// ResetNamespace removes everything in the namespace: items, state and history. It takes [WithRequestID].
 func (c *Client) ResetNamespace(ctx context.Context, options ...WriteOption) (Removed, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {

@@ -14,14 +14,14 @@ const (
 	HandledSaved HandleMessageOutcome = "saved"
 	// HandledAlreadySaved: the chosen message had already been saved, as Document. Nothing was written.
 	HandledAlreadySaved HandleMessageOutcome = "already_saved"
-	// HandledNoMessage: the last messages include none of the agent with text. Nothing was written.
+	// HandledNoMessage: the agent has no message with text among the last ones. Nothing was written.
 	HandledNoMessage HandleMessageOutcome = "no_message"
 	// HandledInvalidState: the chosen message is itself a command to save. Nothing was written.
 	HandledInvalidState HandleMessageOutcome = "invalid_state"
 )
 
-// Document is a text that is kept whole and searched by its fragments. A document to be added
-// needs only the text. Times are in UTC.
+// Document is a text that is kept whole and searched by its fragments. A document to be added needs only
+// the text. Times are in UTC.
 type Document struct {
 	// ID of the document, unique in its namespace, 1 to 128 bytes without control characters. Empty when
 	// added: the server makes one.
@@ -99,10 +99,10 @@ type Fragment struct {
 
 // SplitOptions configure how a text is split into fragments.
 type SplitOptions struct {
-	// MaxCharacters is the most Unicode code points of a fragment, 100 to 8000. Nil: the server's setting,
-	// by default 1000.
+	// MaxCharacters is the maximum number of Unicode code points of a fragment, 100 to 8000. Nil: the
+	// server's setting, by default 1000.
 	MaxCharacters *int
-	// OverlapCharacters is the most Unicode code points repeated from the fragment before, at most half of
+	// OverlapCharacters is the maximum overlap of fragments, in Unicode code points, up to half of
 	// MaxCharacters. Nil: the server's setting, by default 100.
 	OverlapCharacters *int
 }
@@ -167,7 +167,7 @@ type ListDocumentsOptions struct {
 
 // SearchFragmentsOptions are the optional arguments of [Client.SearchFragments].
 type SearchFragmentsOptions struct {
-	// Limit is the most fragments to return. Nil: 5. -1: no limit.
+	// Limit is the maximum number of fragments. Nil: 5. -1: no limit.
 	Limit *int
 	// DocumentIDs of the documents to search, at most 100. Empty: all.
 	DocumentIDs []string
@@ -183,8 +183,8 @@ type SearchFragmentsOptions struct {
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
-	// MaxTokens is the most tokens of all texts together, estimated. The worst matches are omitted. Nil:
-	// no limit.
+	// MaxTokens is the maximum number of tokens of all texts together, estimated. The worst matches are
+	// omitted. Nil: no limit.
 	MaxTokens *int
 	// Explain adds an explanation of its score to each result.
 	Explain bool

@@ -18,14 +18,14 @@ const (
 
 // CheckRelevanceOptions are the optional arguments of [Client.CheckRelevance].
 type CheckRelevanceOptions struct {
-	// Limit is the most entries to return, at most 100. Nil: 10. 0: none; only decisions are returned.
+	// Limit is the maximum number of entries, up to 100. Nil: 10. 0: none; only decisions are returned.
 	Limit *int
-	// MaxTokens is the most tokens of all values together, estimated. An entry that does not fit is omitted
-	// as a whole. Nil: 2000. -1: no limit except that of a response, about 3 MiB.
+	// MaxTokens is the maximum number of tokens of all values together, estimated. An entry that does not
+	// fit is omitted as a whole. Nil: 2000. -1: no limit except that of a response, about 3 MiB.
 	MaxTokens *int
 	// Pattern that keys must match, a glob as in [Client.SearchState]. Empty: all keys.
 	Pattern string
-	// MaxCandidates is the most keys to decide on, at most 200. Nil: 50.
+	// MaxCandidates is the maximum number of keys to decide on, up to 200. Nil: 50.
 	MaxCandidates *int
 	// OmitValues omits the values, and leaves ContextText empty.
 	OmitValues bool

@@ -34,7 +34,7 @@ type ScoreWeights struct {
 
 // MemoryRetrieveOptions select items. Set them by the With functions.
 type MemoryRetrieveOptions struct {
-	// Limit is the most items to return. -1: no limit.
+	// Limit is the maximum number of items. -1: no limit.
 	Limit int `json:"limit"`
 	// Query is a text to find items for. Empty: none.
 	Query string `json:"query,omitempty"`
@@ -66,9 +66,9 @@ type MemoryRetrieveOptions struct {
 	Now time.Time `json:"now,omitzero"`
 	// Weights of the parts of a score. Nil: the defaults.
 	Weights *ScoreWeights `json:"weights,omitempty"`
-	// ContextWindow is the most neighbours to add before each result, and after it.
+	// ContextWindow adds up to this many neighbours before and after each result.
 	ContextWindow int `json:"context_window,omitempty"`
-	// MaxTokens is the most tokens of the results' texts together, estimated. Nil: no limit.
+	// MaxTokens is the maximum number of tokens of the results' texts together, estimated. Nil: no limit.
 	MaxTokens *int `json:"max_tokens,omitempty"`
 	// Rerank reorders the best results by the server's reranker.
 	Rerank bool `json:"rerank,omitempty"`
@@ -226,8 +226,7 @@ func WithNewestFirst() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.NewestFirst = true }
 }
 
-// WithPageSize sets how many items are fetched at a time, at most 1000. Without it: chosen by the
-// server.
+// WithPageSize sets how many items are fetched at a time, at most 1000. Without it: chosen by the server.
 func WithPageSize(items int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.PageSize = items }
 }

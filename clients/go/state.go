@@ -81,7 +81,7 @@ func listSettingsFrom(options []ListOption) (includePreview bool, pageSize int32
 // anything that encoding/json can write, at most 1 MiB; nil is JSON's null. It returns the entry as
 // it is now, without its value.
 //
-// It takes [WithExpectedVersion], with which it returns [ErrConflict] if the key's version is another,
+// It takes [WithExpectedVersion], with which it returns [ErrConflict] if the key's version differs,
 // [WithTTL], [WithDescription] and [WithRequestID].
 func (c *Client) SaveState(ctx context.Context, key string, value any, options ...WriteOption) (*StateEntry, error) {
 	settings, err := writeSettingsFrom(options, expectedVersionOption, ttlOption, descriptionOption)

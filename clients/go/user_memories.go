@@ -162,8 +162,8 @@ type UserMemory struct {
 	ValidFromTime time.Time
 	// ValidUntilTime is the first moment at which it no longer holds. Zero: it still holds.
 	ValidUntilTime time.Time
-	// SupersededBy is the id of the memory that replaced it or that it was merged into. Empty:
-	// none, or that one was deleted.
+	// SupersededBy is the id of the memory that replaced it or that it was merged into. Empty: none, or
+	// that one was deleted.
 	SupersededBy string
 	// Supersedes are the ids of the memories that it replaced.
 	Supersedes []string
@@ -195,8 +195,8 @@ type SavedMemory struct {
 	Outcome MemoryOutcome
 	// Memory as saved. Nil: nothing was saved.
 	Memory *UserMemory
-	// Existing is the known memory that decided the outcome, as it was before. Nil: no known
-	// memory is similar.
+	// Existing is the known memory that decided the outcome, as it was before. Nil: no known memory is
+	// similar.
 	Existing *UserMemory
 	// Superseded are the memories that this one ended, as they are now.
 	Superseded []*UserMemory

@@ -83,7 +83,7 @@ func (c *Client) saveMemoryRequest(options *SaveMemoryOptions, write []WriteOpti
 // new fact instead.
 //
 // It takes [WithFields], [WithExpectedVersion], with which it returns [ErrConflict] if the memory's
-// version is another, and [WithRequestID]. It returns [ErrNotFound] if there is no such memory.
+// version differs, and [WithRequestID]. It returns [ErrNotFound] if there is no such memory.
 func (c *Client) UpdateMemory(
 	ctx context.Context, id string, correction MemoryCorrection, write ...WriteOption,
 ) (*UpdatedMemory, error) {
@@ -122,7 +122,7 @@ func (c *Client) UpdateMemory(
 }
 
 // DeleteMemory removes a memory from the records and from every index. It takes [WithExpectedVersion],
-// with which it returns [ErrConflict] if the memory's version is another, and [WithRequestID]. It returns
+// with which it returns [ErrConflict] if the memory's version differs, and [WithRequestID]. It returns
 // [ErrNotFound] if there is no such memory.
 func (c *Client) DeleteMemory(
 	ctx context.Context, id string, options *DeleteMemoryOptions, write ...WriteOption,
@@ -216,9 +216,8 @@ func (c *Client) extractMemoriesRequest(
 	}, nil
 }
 
-// ConsolidateMemories merges memories that say much the same, and ends those that a later one
-// contradicts. A group whose memories another call changes meanwhile is left unchanged. It takes
-// [WithRequestID].
+// ConsolidateMemories merges memories that say much the same, and ends those that a later one contradicts.
+// A group whose memories another call changes meanwhile is left unchanged. It takes [WithRequestID].
 func (c *Client) ConsolidateMemories(
 	ctx context.Context, options *ConsolidateMemoriesOptions, write ...WriteOption,
 ) (*Consolidations, error) {

@@ -36,7 +36,7 @@ type SaveMemoryOptions struct {
 type SearchMemoriesOptions struct {
 	// Categories: only memories in one of these. Empty: any.
 	Categories []MemoryCategory
-	// Limit is the most memories to return. Nil: 5. -1: no limit.
+	// Limit is the maximum number of memories. Nil: 5. -1: no limit.
 	Limit *int
 	// AsOfTime selects the memories that held at that time. Zero: those that hold now. Not together with
 	// IncludeHistory.
@@ -53,8 +53,8 @@ type SearchMemoriesOptions struct {
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
-	// MaxTokens is the most tokens of all contents together, estimated. The worst matches are omitted.
-	// Nil: no limit.
+	// MaxTokens is the maximum number of tokens of all contents together, estimated. The worst matches are
+	// omitted. Nil: no limit.
 	MaxTokens *int
 	// Explain adds an explanation of its score to each result.
 	Explain bool
@@ -135,12 +135,12 @@ type DeleteMemoryOptions struct {
 
 // PreloadedMemoriesOptions are the optional arguments of [Client.GetPreloadedMemories].
 type PreloadedMemoriesOptions struct {
-	// MaxTokens is the most tokens of the text, estimated. A memory that does not fit is omitted as a
-	// whole. Nil: 1000. -1: no limit.
+	// MaxTokens is the maximum number of tokens of the text, estimated. A memory that does not fit is
+	// omitted as a whole. Nil: 1000. -1: no limit.
 	MaxTokens *int
 	// Categories to preload. Empty: identity, preference and relationship.
 	Categories []MemoryCategory
-	// Limit is the most memories to return, at most 1000. Nil: 100.
+	// Limit is the maximum number of memories, up to 1000. Nil: 100.
 	Limit *int
 	// MinImportance is the lowest current importance score of the memories. Nil: any.
 	MinImportance *float64
@@ -162,8 +162,8 @@ type ExtractMemoriesOptions struct {
 	// AfterRevision: only items written later than this revision. 0: all of the session. Only without
 	// messages.
 	AfterRevision int64
-	// Limit is the most items of the session to examine, oldest first, at most 1000. Nil: 100. Only without
-	// messages.
+	// Limit is the maximum number of items of the session to examine, oldest first, up to 1000. Nil: 100.
+	// Only without messages.
 	Limit *int
 	// RecalledMemoryIDs of the memories recalled into the conversation, so that repeating them is not
 	// new. At most 1000.
@@ -195,7 +195,7 @@ type ConsolidateMemoriesOptions struct {
 	// SimilarityThreshold is the cosine similarity from which memories are grouped, above 0 and at most 1.
 	// Nil: the embedder's default.
 	SimilarityThreshold *float64
-	// Limit is the most groups to work on, most similar first, at most 500. Nil: 50.
+	// Limit is the maximum number of groups to work on, most similar first, up to 500. Nil: 50.
 	Limit *int
 	// DecideBy selects the decider. Empty: the language model if available, else rules.
 	DecideBy DecidedBy

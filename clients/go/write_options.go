@@ -51,8 +51,8 @@ func WithExpectedRevision(revision int64) WriteOption {
 	}
 }
 
-// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if
-// this is its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
+// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if this is
+// its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, expectedVersionOption)

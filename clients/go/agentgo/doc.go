@@ -30,10 +30,9 @@
 // newest, the oldest of them first, because an agent needs these to continue. Without a limit, or with a
 // negative one, both return all. There is no other difference in the results.
 //
-// A server has limits, beyond which Add returns [memory.ErrLimitExceeded] or
-// [memory.ErrInvalidArgument]: an item has at most 2 MiB, a part 1 MiB and a message 256 parts. A server
-// can also be unavailable: Add and Retrieve retry for about two seconds, and then return
-// [memory.ErrUnavailable].
+// A server has limits, beyond which Add returns [memory.ErrLimitExceeded] or [memory.ErrInvalidArgument]:
+// an item has at most 2 MiB, a part 1 MiB and a message 256 parts. A server can also be unavailable: Add
+// and Retrieve retry for about two seconds, and then return [memory.ErrUnavailable].
 //
 // # How it is stored
 //

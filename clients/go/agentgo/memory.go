@@ -154,7 +154,7 @@ func (m *serverMemory) sendIDs(
 	}
 }
 
-// Most failed adds to remember.
+// Maximum number of failed adds to remember.
 const unsettledMax = 1000
 
 // unsettledAdds are failed adds whose items the server may or may not have: their request ids by the ids

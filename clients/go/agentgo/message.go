@@ -79,8 +79,7 @@ func (n *note) part(index int, part agentllms.Part) (llms.Part, error) {
 	return pack(part)
 }
 
-// agentMessage returns the stored message. A message of another client without a time gets its item's
-// time.
+// agentMessage returns the stored message. A message of another client without a time gets its item's time.
 func (n *note) agentMessage(kept *llms.Message, createdAt time.Time) *agentllms.Message {
 	message := &agentllms.Message{
 		MessageId: noted(kept.MessageId, n.MessageID),

@@ -97,8 +97,7 @@ func (m *Message) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// now returns the time as a memory stores it, so that a message is returned with the time it was made
-// with.
+// now returns the time as a memory stores it, so that a message is returned with the time it was made with.
 func now() time.Time {
 	return time.Now().UTC().Truncate(time.Microsecond)
 }

@@ -1,7 +1,7 @@
 """The errors of the client.
 
 MemoryServiceError
-├── InvalidArgument      the request is invalid; `field` has the place
+├── InvalidArgument      the request is invalid; `field` names the invalid field
 ├── NotFound             no such item, state, memory, document or namespace
 ├── AlreadyExists        an item or document with this id exists
 ├── Conflict             another client wrote first: read again, decide again, write again
@@ -55,7 +55,7 @@ class MemoryServiceError(Exception):
 
 
 class InvalidArgument(MemoryServiceError):
-    """The request is invalid, and nothing was written; `field` has the place."""
+    """The request is invalid, and nothing was written; `field` names the invalid field."""
 
 
 class NotFound(MemoryServiceError):

@@ -21,7 +21,7 @@ class HandleMessageOutcome(StrEnum):
     ALREADY_SAVED = "already_saved"
     """The chosen message had already been saved, as `document`."""
     NO_MESSAGE = "no_message"
-    """The last messages include none of the agent with text. Nothing was written."""
+    """The agent has no message with text among the last ones. Nothing was written."""
     INVALID_STATE = "invalid_state"
     """The chosen message is itself a command to save. Nothing was written."""
     UNSPECIFIED = "unspecified"

@@ -128,7 +128,7 @@ class MemoryManager:
 
         Args:
             query: Usually the new message.
-            n_results: Most messages and responses to return, at most 100. For every five of them there may
+            n_results: Maximum number of messages and responses, up to 100. For every five of them there may
                 be two reflections as well, which begin with "SYSTEM REFLECTION: ".
         """
         wanted = max(0, min(n_results, _LIMIT_MAX))
@@ -145,7 +145,7 @@ class MemoryManager:
         """Return the newest messages, each with the first response to it.
 
         Args:
-            n: Most messages to return.
+            n: Maximum number of messages.
 
         Returns:
             Dictionaries with "id", "content", "metadata" ("source", "timestamp" in seconds since the epoch,

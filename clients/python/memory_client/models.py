@@ -143,7 +143,7 @@ class SourceKind(StrEnum):
 class Provenance:
     """The writer, the sources and the trust of a version of an item.
 
-    A writer may set `source`, `source_uri`, `parent_ids`, `model`, and `trust`, which can only lower it. The
+    A writer may set `source`, `source_uri`, `parent_ids`, `model`, and `trust`, but only to lower it. The
     server sets the rest, and keeps it in imports by its administrators.
     """
 
@@ -190,7 +190,7 @@ class MemoryItem:
     embedding: Vector | None = None
     """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None
-    """0 to 1, for searches that weigh it. None: 0.5 counts."""
+    """0 to 1, for searches that weigh it. None: counts as 0.5."""
     provenance: Provenance | None = None
     """Its writer, sources and trust. None from the server: written without a credential and without any
     provenance, and so fully trusted."""

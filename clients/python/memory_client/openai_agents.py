@@ -63,7 +63,7 @@ class MemorySession:
         """Return the newest items, the oldest of them first.
 
         Args:
-            limit: Most items to return; negative: all. None: the limit in the settings, else all.
+            limit: Maximum number of items; negative: all. None: the limit in the settings, else all.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit

@@ -43,7 +43,7 @@ class ClientOptions:
     servers over the same records: each namespace prefers one of them and uses another while that one is
     unavailable. A name that resolves to several hosts counts as one server; gRPC chooses the host."""
     timeout_s: float | None = 30.0
-    """Most seconds that a call may take, retries included. None: no limit. Streams have no limit."""
+    """Maximum duration of a call in seconds, retries included. None: no limit. Streams have no limit."""
     max_attempts: int = 5
     """How often a call is tried while the server is unavailable or overloaded, 1 to 5. Writes carry a request
     id, so that a retried write is applied once."""

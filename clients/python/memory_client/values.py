@@ -16,7 +16,7 @@ INTEGER_MAX = 2**53
 """Largest magnitude up to which a double, protobuf's type for numbers, holds every integer."""
 
 _LEVELS_MAX = 90
-"""Most nested messages of a JSON value: protobuf reads 100 levels, some of which are around the value."""
+"""Maximum nesting of messages in a JSON value: protobuf reads 100 levels, some of them around it."""
 
 
 def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:

@@ -1,6 +1,6 @@
 // The errors of the client.
 
-/** The properties of an error beside its message. */
+/** The properties of an error besides its message. */
 export interface ErrorDetails {
   /** Standard gRPC code, such as "NOT_FOUND". */
   readonly code: string;
@@ -43,7 +43,7 @@ export class MemoryServiceError extends Error {
   }
 }
 
-/** The request is invalid, and nothing was written; `field` has the place. */
+/** The request is invalid, and nothing was written; `field` names the invalid field. */
 export class InvalidArgumentError extends MemoryServiceError {}
 
 /** There is no such item, state, memory, document or namespace; `reason` shows which. */

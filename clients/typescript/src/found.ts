@@ -43,7 +43,7 @@ interface Page {
 }
 
 /**
- * Joins the pages of an answer; facts beside the entries come from the first.
+ * Joins the pages of an answer; facts besides the entries come from the first.
  *
  * @internal
  */

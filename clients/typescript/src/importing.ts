@@ -13,7 +13,7 @@ import { enumFrom } from "./values.js";
 
 const BATCH_RECORDS = 500;
 const BATCH_BYTES = 2 * 1024 * 1024;
-/** Most records in a batch that the server takes. */
+/** Maximum number of records in a batch that the server takes. */
 const RECORDS_MAX = 1000;
 
 /**
@@ -29,7 +29,7 @@ export type ImportRecord = ImportedItem | NewStateEntry;
 export interface Batching {
   /** What to do with a record whose id or key exists already. Undefined: "fail". */
   readonly onDuplicate?: OnDuplicate | undefined;
-  /** Most records in a batch, 1 to 1000. Undefined: 500. */
+  /** Maximum number of records in a batch, 1 to 1000. Undefined: 500. */
   readonly batchRecords?: number | undefined;
 }
 

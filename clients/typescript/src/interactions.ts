@@ -63,7 +63,7 @@ export interface StoreReflectionOptions extends StoreInteractionOptions {
 
 /** Which interactions are read. */
 export interface InteractionFilter extends TrustFilter {
-  /** Only interactions of this conversation, and reflections of none. */
+  /** Only interactions of this conversation, and reflections without one. */
   readonly sessionId?: string | undefined;
   /** Only messages of this sender, with the responses to them. */
   readonly sender?: string | undefined;
@@ -77,9 +77,9 @@ export interface InteractionFilter extends TrustFilter {
 
 /** How context is searched. */
 export interface RelevantContextOptions extends CallOptions, InteractionFilter {
-  /** Most messages and responses to return, at most 100. Undefined: 5. */
+  /** Maximum number of messages and responses, up to 100. Undefined: 5. */
   readonly interactionLimit?: number | undefined;
-  /** Most reflections to return, at most 100. Undefined: 2. */
+  /** Maximum number of reflections, up to 100. Undefined: 2. */
   readonly reflectionLimit?: number | undefined;
   /** Ids to omit, such as the new message's if it is already stored. At most 100. */
   readonly excludeIds?: readonly string[] | undefined;
@@ -87,7 +87,7 @@ export interface RelevantContextOptions extends CallOptions, InteractionFilter {
   readonly minScore?: number | undefined;
   /** How the query is matched. Undefined: by words and vectors together. */
   readonly mode?: RetrieveMode | undefined;
-  /** Most estimated tokens of all texts together. Undefined: no limit. */
+  /** Maximum estimated tokens of all texts together. Undefined: no limit. */
   readonly maxTokens?: number | undefined;
   /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
@@ -95,7 +95,7 @@ export interface RelevantContextOptions extends CallOptions, InteractionFilter {
 
 /** How the last messages are read. */
 export interface LastInteractionsOptions extends CallOptions, InteractionFilter {
-  /** Most messages to return. Undefined: 5. -1: all. */
+  /** Maximum number of messages. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Number of messages to fetch at a time. Undefined: as many as fit in a response. */
   readonly pageSize?: number | undefined;

@@ -38,7 +38,7 @@ export type SourceKind =
 
 /**
  * The writer, the sources and the trust of a version of an item. A writer may set `source`, `sourceUri`,
- * `parentIds`, `model`, and `trust`, which can only lower it. The server sets the rest, and keeps it in imports
+ * `parentIds`, `model`, and `trust`, but only to lower it. The server sets the rest, and keeps it in imports
  * by its administrators.
  */
 export interface Provenance {
@@ -80,7 +80,7 @@ export interface NewItem {
   readonly metadata?: JsonObject | undefined;
   /** The content's vector. Undefined: the server embeds the text. */
   readonly embedding?: Vector | undefined;
-  /** 0 to 1, for searches that weigh it. Undefined: 0.5 counts. */
+  /** 0 to 1, for searches that weigh it. Undefined: counts as 0.5. */
   readonly importance?: number | undefined;
   /** Where the content comes from, and how far it is trusted. Undefined: not given. */
   readonly provenance?: Provenance | undefined;
@@ -114,7 +114,7 @@ export interface MemoryItem {
   readonly metadata: JsonObject;
   /** The content's vector, only if requested. */
   readonly embedding?: readonly number[] | undefined;
-  /** 0 to 1, for searches that weigh it. Undefined: 0.5 counts. */
+  /** 0 to 1, for searches that weigh it. Undefined: counts as 0.5. */
   readonly importance?: number | undefined;
   /**
    * Its writer, sources and trust. Undefined: written without a credential and without any provenance, and so

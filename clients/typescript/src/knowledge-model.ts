@@ -31,7 +31,7 @@ import { enumTo, objectTo, optionalTimeTo } from "./values.js";
  * - `"not_a_command"`: the message is not a command. Nothing was written, and there is no feedback.
  * - `"saved"`: the chosen message was saved.
  * - `"already_saved"`: the chosen message had already been saved, as `document`.
- * - `"no_message"`: the last messages include none of the agent with text. Nothing was written.
+ * - `"no_message"`: the agent has no message with text among the last ones. Nothing was written.
  * - `"invalid_state"`: the chosen message is itself a command to save. Nothing was written.
  * - `"unspecified"`: an outcome that this client does not know.
  */

@@ -30,9 +30,9 @@ const method = KnowledgeService.method;
 
 /** How a text is split into fragments. */
 export interface SplitOptions {
-  /** Most code points of a fragment, 100 to 8000. Undefined: the server's default. */
+  /** Maximum number of code points of a fragment, 100 to 8000. Undefined: the server's default. */
   readonly maxCharacters?: number | undefined;
-  /** Most code points repeated from the fragment before. Undefined: the server's default. */
+  /** Maximum overlap of fragments, in code points. Undefined: the server's default. */
   readonly overlapCharacters?: number | undefined;
 }
 
@@ -114,7 +114,7 @@ export interface DeleteDocumentOptions extends WriteOptions {
 
 /** How fragments are searched. */
 export interface SearchFragmentsOptions extends CallOptions, DocumentFilter {
-  /** Most fragments to return. Undefined: 5. -1: all. */
+  /** Maximum number of fragments. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Only fragments of these documents, at most 100. Undefined or empty: of any. */
   readonly documentIds?: readonly string[] | undefined;
@@ -122,7 +122,7 @@ export interface SearchFragmentsOptions extends CallOptions, DocumentFilter {
   readonly minScore?: number | undefined;
   /** How the query is matched. Undefined: by words and vectors together. */
   readonly mode?: RetrieveMode | undefined;
-  /** Most estimated tokens of all texts together. Undefined: no limit. */
+  /** Maximum estimated tokens of all texts together. Undefined: no limit. */
   readonly maxTokens?: number | undefined;
   /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
@@ -166,7 +166,7 @@ export abstract class KnowledgeMethods extends Bound {
    * @param text - text of the document, at most 1 MiB
    * @returns the document without its text
    * @throws AlreadyExistsError - a document with this id exists, and `replace` is not set
-   * @throws ConflictError - the document's version is another, `metadata.current_version`
+   * @throws ConflictError - the expected version is not the document's, which is in `metadata.current_version`
    */
   async addDocument(text: string, options: AddDocumentOptions = {}): Promise<AddedDocument> {
     const document = {

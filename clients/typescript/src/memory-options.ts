@@ -77,7 +77,7 @@ export interface ScoreWeights {
 
 /** Which items are retrieved, and how. */
 export interface RetrieveOptions extends CallOptions, ItemFilter {
-  /** Most results to return. Undefined: 10. -1: all. The time limit applies to each page. */
+  /** Maximum number of results. Undefined: 10. -1: all. The time limit applies to each page. */
   readonly limit?: number | undefined;
   /** Only results that score at least this. Only with a query. */
   readonly minScore?: number | undefined;
@@ -91,10 +91,10 @@ export interface RetrieveOptions extends CallOptions, ItemFilter {
   readonly now?: TimeInput | undefined;
   /** Weights of the parts of a score. Undefined: the defaults. Only with a query. */
   readonly weights?: ScoreWeights | undefined;
-  /** Most neighbours to add before each result, and after it, 0 to 20. */
+  /** Up to this many neighbours before and after each result, 0 to 20. */
   readonly contextWindow?: number | undefined;
   /**
-   * Most estimated tokens of the results' texts together, neighbours included, at least 1. The best results that
+   * Maximum estimated tokens of the results' texts together, neighbours included, at least 1. The best results that
    * fit are returned, without a query the newest. Undefined: no limit.
    */
   readonly maxTokens?: number | undefined;
@@ -156,7 +156,7 @@ export interface ItemChanges {
   /** Milliseconds until it expires, in place of `expireTime`. */
   readonly ttlMs?: number | undefined;
   readonly embedding?: Vector | undefined;
-  /** Null: clears the importance, so that 0.5 counts. */
+  /** Null: unset, which counts as 0.5. */
   readonly importance?: number | null | undefined;
 }
 
@@ -200,7 +200,7 @@ export interface WatchOptions {
   readonly afterRevision?: number | undefined;
   /** How long the server may be silent, in milliseconds. Undefined: 15 000. */
   readonly heartbeatIntervalMs?: number | undefined;
-  /** Fail with `UnavailableError` if the server is unavailable for more milliseconds. Undefined: never. */
+  /** Fail with `UnavailableError` if the server is unavailable for longer, in milliseconds. Undefined: never. */
   readonly giveUpAfterMs?: number | undefined;
   /** When aborted, ends the watch; the iteration then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -212,7 +212,7 @@ export interface ExportOptions {
   readonly afterRevision?: number | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
-  /** Fail with `UnavailableError` if the server is unavailable for more milliseconds. Undefined: 60 000. */
+  /** Fail with `UnavailableError` if the server is unavailable for longer, in milliseconds. Undefined: 60 000. */
   readonly giveUpAfterMs?: number | undefined;
   /** When aborted, ends the export; the iteration then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;

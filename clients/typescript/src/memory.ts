@@ -132,7 +132,7 @@ export abstract class MemoryMethods extends Bound {
    * Changes the given fields of an item; returns it as written.
    *
    * @throws NotFoundError - the namespace has no item with this id
-   * @throws ConflictError - the item's revision is another, `metadata.current_revision`
+   * @throws ConflictError - the expected revision is not the item's, which is in `metadata.current_revision`
    */
   async update(id: string, changes: ItemChanges, options: ItemWriteOptions = {}): Promise<MemoryItem> {
     const request = {

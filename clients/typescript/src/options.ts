@@ -8,7 +8,7 @@ import { addressesOf } from "./servers.js";
 export interface CallOptions {
   /** When aborted, ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Most milliseconds that the call may take, retries included. Undefined: the client's. Infinity: no limit. */
+  /** Maximum duration of the call in milliseconds, retries included. Undefined: the client's. Infinity: no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface ClientOptions {
   /** The namespace that the client is bound to, usually one user or one agent. Undefined: "default". */
   readonly namespace?: string | undefined;
   /**
-   * Most milliseconds that a call may take, retries included, by default 30 000. Infinity: no limit. Streams
+   * Maximum duration of a call in milliseconds, retries included, by default 30 000. Infinity: no limit. Streams
    * have no limit.
    */
   readonly timeoutMs?: number | undefined;

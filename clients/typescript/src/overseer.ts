@@ -15,13 +15,13 @@ const method = OverseerService.method;
 
 /** Which state is examined, and how much of it is returned. */
 export interface CheckRelevanceOptions extends CallOptions {
-  /** Most entries to return, at most 100. Undefined: 10. 0: only decisions. */
+  /** Maximum number of entries, up to 100. Undefined: 10. 0: only decisions. */
   readonly limit?: number | undefined;
-  /** Most estimated tokens of all values together. Undefined: 2000. -1: no limit. */
+  /** Maximum estimated tokens of all values together. Undefined: 2000. -1: no limit. */
   readonly maxTokens?: number | undefined;
   /** A glob that keys must match, such as "plan/*". Undefined or empty: all keys. */
   readonly pattern?: string | undefined;
-  /** Most keys to decide on, at most 200. Undefined: 50. */
+  /** Maximum number of keys to decide on, up to 200. Undefined: 50. */
   readonly maxCandidates?: number | undefined;
   /** Omit the values, and leave `contextText` empty. */
   readonly omitValues?: boolean | undefined;

@@ -46,7 +46,7 @@ export abstract class StateMethods extends Bound {
    * @param key - 1 to 512 bytes
    * @param value - any JSON value, at most 1 MiB
    * @returns the entry as it is now, without its value
-   * @throws ConflictError - the key's version is another, `metadata.current_version`
+   * @throws ConflictError - the expected version is not the key's, which is in `metadata.current_version`
    */
   async saveState(key: string, value: JsonValue, options: SaveStateOptions = {}): Promise<StateEntry> {
     const request = {

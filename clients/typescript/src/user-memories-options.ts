@@ -45,7 +45,7 @@ export interface MemoryFilter extends TrustFilter {
 
 /** How memories are searched. */
 export interface SearchMemoriesOptions extends CallOptions, MemoryFilter {
-  /** Most memories to return. Undefined: 5. -1: all. */
+  /** Maximum number of memories. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
   /** Also memories that no longer hold. Not together with `asOfTime`. */
   readonly includeHistory?: boolean | undefined;
@@ -55,7 +55,7 @@ export interface SearchMemoriesOptions extends CallOptions, MemoryFilter {
   readonly minScore?: number | undefined;
   /** How the query is matched. Undefined: by words and vectors together. */
   readonly mode?: RetrieveMode | undefined;
-  /** Most estimated tokens of all contents together. Undefined: no limit. */
+  /** Maximum estimated tokens of all contents together. Undefined: no limit. */
   readonly maxTokens?: number | undefined;
   /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
@@ -125,9 +125,9 @@ export interface DeleteMemoryOptions extends WriteOptions {
 
 /** Which memories are preloaded. `categories` undefined or empty: identity, preference and relationship. */
 export interface PreloadOptions extends CallOptions, MemoryFilter {
-  /** Most estimated tokens of the text. Undefined: 1000. -1: no limit. */
+  /** Maximum estimated tokens of the text. Undefined: 1000. -1: no limit. */
   readonly maxTokens?: number | undefined;
-  /** Most memories to return, at most 1000. Undefined: 100. */
+  /** Maximum number of memories, up to 1000. Undefined: 100. */
   readonly limit?: number | undefined;
 }
 
@@ -139,7 +139,7 @@ export interface ExtractMemoriesOptions extends WriteOptions {
   readonly sessionId?: string | undefined;
   /** Examine items written after this revision. Only without messages. */
   readonly afterRevision?: number | undefined;
-  /** Most items of the session, oldest first. Undefined: 100. Only without messages. */
+  /** Maximum number of items of the session, oldest first. Undefined: 100. Only without messages. */
   readonly limit?: number | undefined;
   /** Memories recalled into the conversation, so that repeating them is not new. */
   readonly recalledMemoryIds?: readonly string[] | undefined;
@@ -167,7 +167,7 @@ export interface ConsolidateMemoriesOptions extends WriteOptions {
   readonly memoryIds?: readonly string[] | undefined;
   /** Cosine similarity from which memories are grouped. Undefined: the embedder's default. */
   readonly similarityThreshold?: number | undefined;
-  /** Most groups to work on, most similar first. Undefined: 50. */
+  /** Maximum number of groups to work on, most similar first. Undefined: 50. */
   readonly limit?: number | undefined;
   /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;

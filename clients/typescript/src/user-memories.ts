@@ -143,7 +143,7 @@ export abstract class UserMemoryMethods extends Bound {
    * For a change in the world, such as a move to another city, save a new fact instead.
    *
    * @throws NotFoundError - the namespace has no memory with this id
-   * @throws ConflictError - the memory's version is another, `metadata.current_version`
+   * @throws ConflictError - the expected version is not the memory's, which is in `metadata.current_version`
    */
   async updateMemory(
     id: string,

@@ -10,7 +10,7 @@ import type { Time, TimeInput } from "./times.js";
 
 const INT32_MAX = 2 ** 31 - 1;
 
-/** Most nested messages of a JSON value: protobuf reads 100 levels, some of which are around the value. */
+/** Maximum nesting of messages in a JSON value: protobuf reads 100 levels, some of them around it. */
 const LEVELS_MAX = 90;
 
 /**

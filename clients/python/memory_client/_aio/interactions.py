@@ -180,8 +180,8 @@ class InteractionMethods(Bound):
 
         Args:
             query: Usually the new message.
-            interaction_limit: Most messages and responses to return, at most 100.
-            reflection_limit: Most reflections to return, at most 100.
+            interaction_limit: Maximum number of messages and responses, up to 100.
+            reflection_limit: Maximum number of reflections, up to 100.
             session_id: Only messages and responses of this conversation, and reflections of it or of none.
             sender: Only messages of this sender, with the responses to them. Empty: of any.
             exclude_ids: Ids to omit, such as the new message's if it is already stored. At most 100.
@@ -190,7 +190,7 @@ class InteractionMethods(Bound):
             end_time: Only interactions whose create_time is before it.
             min_score: Only results that score at least this.
             mode: How the query is matched. None: by words and vectors together.
-            max_tokens: Most estimated tokens of all texts together. None: no limit.
+            max_tokens: Maximum estimated tokens of all texts together. None: no limit.
             explain: Explain the score of each result.
             min_trust: Only interactions, and answered messages, that are trusted at least this much, 0 to 1.
             sources: Only interactions from these sources. Empty: from any.
@@ -231,7 +231,7 @@ class InteractionMethods(Bound):
         """Return the newest messages, newest first, each with its responses.
 
         Args:
-            limit: Most messages to return. -1: all.
+            limit: Maximum number of messages. -1: all.
             session_id: Only messages of this conversation. Empty: of any.
             sender: Only messages of this sender. Empty: of any.
             labels: Only messages that have all these labels.

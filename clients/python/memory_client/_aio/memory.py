@@ -56,7 +56,7 @@ class MemoryMethods(Bound):
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the item.
             embedding: The content's vector. None: the server embeds the text.
-            importance: 0 to 1, for searches that weigh it. None: 0.5 counts.
+            importance: 0 to 1, for searches that weigh it. None: counts as 0.5.
             provenance: Where the content comes from, and how far it is trusted. None: not given.
             ttl: Time until the item expires, a timedelta or seconds. None: never.
             expire_time: When the item expires, in place of `ttl`.
@@ -147,7 +147,7 @@ class MemoryMethods(Bound):
 
         Args:
             query: A text to find items for.
-            limit: Most results to return. -1: all.
+            limit: Maximum number of results. -1: all.
             session_id: Only items of this conversation. Empty: of any.
             labels: Only items that have all these labels.
             start_time: Only items whose create_time is at or after it.
@@ -166,8 +166,8 @@ class MemoryMethods(Bound):
             now: The time to which "yesterday" in the query and the items' ages are relative. None: the time
                 of the call.
             weights: Weights of the parts of a score. None: the defaults. Only with a query.
-            context_window: Most neighbours to add before each result, and after it, 0 to 20.
-            max_tokens: Most estimated tokens of the results' texts together, neighbours included, at least
+            context_window: Up to this many neighbours before and after each result, 0 to 20.
+            max_tokens: Maximum estimated tokens of the results' texts together, neighbours included, at least
                 1. The best results that fit are returned, without a query the newest. None: no limit.
             rerank: Reorder the best results by the server's reranker: slower, and often better. Only with a
                 query text.
@@ -274,7 +274,7 @@ class MemoryMethods(Bound):
 
         Raises:
             NotFound: The namespace has no item with this id.
-            Conflict: The item's revision is another, `metadata["current_revision"]`.
+            Conflict: The expected revision is not the item's, which is in `metadata["current_revision"]`.
         """
         call = memory.update(
             self._namespace,

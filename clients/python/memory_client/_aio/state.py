@@ -38,7 +38,7 @@ class StateMethods(Bound):
             The entry as it is now, without its value.
 
         Raises:
-            Conflict: The key's version is another, `metadata["current_version"]`.
+            Conflict: The expected version is not the key's, which is in `metadata["current_version"]`.
         """
         call = state.save_state(
             self._namespace,

@@ -39,7 +39,7 @@ class Page(Generic[T]):
     entries: list[T]
     next_page_token: str
     response: Any
-    """The whole response, with facts beside the entries."""
+    """The whole response, with facts besides the entries."""
 
 
 @dataclass(frozen=True, slots=True)

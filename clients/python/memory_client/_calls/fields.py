@@ -106,7 +106,7 @@ def explanation_to(explanation: memory_pb2.Explanation) -> tuple[Contribution, .
 
 
 def found_of(pages: Iterable[Page[T]]) -> Found[T]:
-    """Join the pages of an answer; facts beside the entries come from the first."""
+    """Join the pages of an answer; facts besides the entries come from the first."""
     all_pages = list(pages)
     first = all_pages[0].response
     degraded = degraded_to(getattr(first, "degraded", ()))

@@ -20,7 +20,7 @@ BATCH_RECORDS = 500
 BATCH_BYTES = 2 * 1024 * 1024
 """Size in bytes from which a batch is sent."""
 _RECORDS_MAX = 1000
-"""Most records in a batch that the server takes."""
+"""Maximum number of records in a batch that the server takes."""
 
 
 def import_call(namespace: str) -> Call[ImportSummary]:

@@ -44,8 +44,8 @@ class KnowledgeMethods(Bound):
             max_recent_messages: Number of last messages to examine. None: the server's default.
             labels: Labels of the document.
             metadata: Metadata of the document.
-            max_characters: Most code points of a fragment. None: the server's default.
-            overlap_characters: Most code points repeated from the fragment before. None: the server's.
+            max_characters: Maximum number of code points of a fragment. None: the server's default.
+            overlap_characters: Maximum overlap of fragments, in code points. None: the server's default.
             request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
@@ -99,8 +99,8 @@ class KnowledgeMethods(Bound):
             ttl: Time until the document expires, a timedelta or seconds. None: never.
             expire_time: When the document expires, in place of `ttl`.
             id: Id of the document. Empty: the server makes one.
-            max_characters: Most code points of a fragment. None: the server's default.
-            overlap_characters: Most code points repeated from the fragment before. None: the server's.
+            max_characters: Maximum number of code points of a fragment. None: the server's default.
+            overlap_characters: Maximum overlap of fragments, in code points. None: the server's default.
             replace: Replace the document with this id, if there is one.
             expected_version: Write only if this is the document's version; 0: only if there is none. Only
                 with `replace`.
@@ -108,7 +108,7 @@ class KnowledgeMethods(Bound):
 
         Raises:
             AlreadyExists: A document with this id exists, and `replace` is not set.
-            Conflict: The document's version is another, `metadata["current_version"]`.
+            Conflict: The expected version is not the document's, which is in `metadata["current_version"]`.
         """
         call = knowledge.add_document(
             self._namespace,
@@ -218,7 +218,7 @@ class KnowledgeMethods(Bound):
 
         Args:
             query: A text to find fragments for.
-            limit: Most fragments to return. -1: all.
+            limit: Maximum number of fragments. -1: all.
             document_ids: Only fragments of these documents, at most 100. Empty: of any.
             session_id: Only fragments of documents of this conversation. Empty: of any.
             labels: Only fragments of documents that have all these labels.
@@ -226,7 +226,7 @@ class KnowledgeMethods(Bound):
             end_time: Only fragments of documents whose create_time is before it.
             min_score: Only results that score at least this.
             mode: How the query is matched. None: by words and vectors together.
-            max_tokens: Most estimated tokens of all texts together. None: no limit.
+            max_tokens: Maximum estimated tokens of all texts together. None: no limit.
             explain: Explain the score of each result.
             page_size: Number to fetch at a time; 0: as many as fit in a response.
             min_trust: Only fragments that are trusted at least this much, 0 to 1.

@@ -32,10 +32,10 @@ class OverseerMethods(Bound):
 
         Args:
             goal: What the agent will work on, in plain words.
-            limit: Most entries to return, at most 100. 0: only decisions.
-            max_tokens: Most estimated tokens of all values together. -1: no limit.
+            limit: Maximum number of entries, up to 100. 0: only decisions.
+            max_tokens: Maximum estimated tokens of all values together. -1: no limit.
             pattern: A glob that keys must match, such as "plan/*". Empty: all keys.
-            max_candidates: Most keys to decide on, at most 200.
+            max_candidates: Maximum number of keys to decide on, up to 200.
             omit_values: Omit the values, and leave `context_text` empty.
             decide_by: The decider. None: the language model if it can, else rules.
             explain: Explain the score of each decision.

@@ -115,7 +115,7 @@ class UserMemoryMethods(Bound):
 
         Args:
             query: A text to find memories for.
-            limit: Most memories to return. -1: all.
+            limit: Maximum number of memories. -1: all.
             categories: Only memories of these categories. Empty: of any.
             as_of_time: Memories that held at this time. None: those that hold now.
             include_history: Also memories that no longer hold.
@@ -124,7 +124,7 @@ class UserMemoryMethods(Bound):
             session_id: Only memories that came from this conversation. Empty: from any.
             min_score: Only results that score at least this.
             mode: How the query is matched. None: by words and vectors together.
-            max_tokens: Most estimated tokens of all contents together. None: no limit.
+            max_tokens: Maximum estimated tokens of all contents together. None: no limit.
             explain: Explain the score of each result.
             page_size: Number to fetch at a time; 0: as many as fit in a response.
             min_trust: Only memories that are trusted at least this much, 0 to 1.
@@ -230,7 +230,7 @@ class UserMemoryMethods(Bound):
 
         Raises:
             NotFound: The namespace has no memory with this id.
-            Conflict: The memory's version is another, `metadata["current_version"]`.
+            Conflict: The expected version is not the memory's, which is in `metadata["current_version"]`.
         """
         call = user_memories.update_memory(
             self._namespace,
@@ -293,9 +293,9 @@ class UserMemoryMethods(Bound):
         """Return the memories that belong in every system prompt, also as a block of text for it.
 
         Args:
-            max_tokens: Most estimated tokens of the text. -1: no limit.
+            max_tokens: Maximum estimated tokens of the text. -1: no limit.
             categories: Categories to preload. Empty: identity, preference and relationship.
-            limit: Most memories to return, at most 1000.
+            limit: Maximum number of memories, up to 1000.
             min_importance: Only memories whose current importance is at least this.
             as_of_time: Memories that held at this time. None: those that hold now.
             labels: Only memories that have all these labels.
@@ -337,7 +337,7 @@ class UserMemoryMethods(Bound):
             messages: Messages to examine, at most 200; they are not stored. Empty: the session's items.
             session_id: The session to examine; with messages, the conversation that they belong to.
             after_revision: Examine items written after this. Only without messages.
-            limit: Most items of the session, oldest first. None: 100. Only without messages.
+            limit: Maximum number of items of the session, oldest first. None: 100. Only without messages.
             recalled_memory_ids: Memories recalled into the conversation, so that repeating them is not new.
             categories: Categories to look for. Empty: all.
             dry_run: Return what would be saved, and write nothing.
@@ -387,7 +387,7 @@ class UserMemoryMethods(Bound):
             memory_ids: Memories to examine. Empty: all that hold.
             similarity_threshold: Cosine similarity from which memories are grouped. None: the embedder's
                 default.
-            limit: Most groups to work on, most similar first.
+            limit: Maximum number of groups to work on, most similar first.
             decide_by: The decider. None: the language model if it can, else rules.
             request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
         """
