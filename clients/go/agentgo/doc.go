@@ -2,7 +2,7 @@
 // its NewSimpleMemory, [NewState] its NewInMemoryState, and a memory server stores what the agent
 // remembers. Nothing else in the agent changes.
 //
-// # What is returned
+// # Results
 //
 // Messages and tool results are returned as they were added: every kind of part with every field, names,
 // models and times, with nil distinct from empty. Items keep their ids. A message is returned in
