@@ -16,7 +16,7 @@ AsyncRecords: TypeAlias = Records | AsyncIterable[MemoryItem | StateEntry]
 """Records to import with the asynchronous client, in either kind of iterable."""
 
 BATCH_RECORDS = 500
-"""Default for the most records in a batch."""
+"""Default maximum number of records in a batch."""
 BATCH_BYTES = 2 * 1024 * 1024
 """Size in bytes from which a batch is sent."""
 _RECORDS_MAX = 1000

@@ -97,7 +97,7 @@ class Attempts:
         Args:
             servers: All servers.
             namespace: The namespace of the call. Empty: none.
-            attempts_max: Most attempts. If more than 1, each server is tried at least once.
+            attempts_max: Maximum number of attempts. If more than 1, each server is tried at least once.
             waits: Whether attempts that no server answers do not count.
         """
         self._servers = servers

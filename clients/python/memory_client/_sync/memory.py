@@ -321,7 +321,7 @@ class MemoryMethods(Bound):
         repeated. Closing the iterator ends the watch.
 
         Args:
-            after_revision: Yield changes after this one. 0: from the beginning. None: from now on.
+            after_revision: Yield changes after this revision. 0: from the beginning. None: from now on.
             heartbeat_interval: How long the server may be silent, a timedelta or seconds. None: 15 s.
             give_up_after_s: Raise `Unavailable` if the server is unavailable for longer. None: never.
 

@@ -336,7 +336,7 @@ class UserMemoryMethods(Bound):
         Args:
             messages: Messages to examine, at most 200; they are not stored. Empty: the session's items.
             session_id: The session to examine; with messages, the conversation that they belong to.
-            after_revision: Examine items written after this. Only without messages.
+            after_revision: Examine items written after this revision. Only without messages.
             limit: Maximum number of items of the session, oldest first. None: 100. Only without messages.
             recalled_memory_ids: Memories recalled into the conversation, so that repeating them is not new.
             categories: Categories to look for. Empty: all.
