@@ -95,7 +95,7 @@ class MemoryManager:
 
         Args:
             response: The text of the response.
-            original_message: As for `store_interaction`; missing keys match anything.
+            original_message: As for `store_interaction`, but "sender" and "timestamp" may be missing.
         """
         for original in _originals(original_message):
             try:

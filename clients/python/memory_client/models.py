@@ -47,7 +47,7 @@ class OnDuplicate(StrEnum):
     """What to do with an imported record whose id or key exists already."""
 
     FAIL = "fail"
-    """Fail with `AlreadyExists`; earlier batches stay written."""
+    """Fail, with `AlreadyExists` for an item and `Conflict` for a state; earlier batches stay written."""
     SKIP = "skip"
     """Keep the stored record."""
     REPLACE = "replace"

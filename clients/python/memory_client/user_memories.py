@@ -127,7 +127,7 @@ class ImportanceAdjustment:
     amount: float
     """Above 0 for a boost, below 0 for a reduction."""
     reason: str = ""
-    """Such as the words that led to it. Empty: unknown."""
+    """The reason, such as the words that led to it. Empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

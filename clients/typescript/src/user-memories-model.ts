@@ -111,7 +111,7 @@ export interface ImportanceAdjustment {
   readonly name: string;
   /** Above 0 for a boost, below 0 for a reduction. */
   readonly amount: number;
-  /** Such as the words that led to it. Empty: unknown. */
+  /** The reason, such as the words that led to it. Empty: unknown. */
   readonly reason: string;
 }
 

@@ -109,7 +109,8 @@ class MemoryMethods(Bound):
         keep their kind, so facts, interactions and documents are restored as such.
 
         Raises:
-            AlreadyExists: A record already exists, and `on_duplicate` is "fail".
+            AlreadyExists: An item already exists, and `on_duplicate` is "fail".
+            Conflict: A state key already exists, and `on_duplicate` is "fail".
         """
         batcher = importing.Batcher(self._namespace, on_duplicate, batch_records)
         requests = importing.batches(batcher, records)
