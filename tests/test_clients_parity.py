@@ -33,13 +33,13 @@ def rows(heading: str) -> list[Row]:
 
 
 RPCS = rows("RPC")
-BESIDE = rows("beside the RPCs")
+OTHERS = rows("other methods")
 ERRORS = rows("code")
 
 
 def named(language: str) -> set[str]:
     """Every method of a language that the tables name."""
-    return {name for _, names in [*RPCS, *BESIDE] for name in names[language]}
+    return {name for _, names in [*RPCS, *OTHERS] for name in names[language]}
 
 
 def python_methods(client: type) -> set[str]:
@@ -91,7 +91,7 @@ def test_go_has_what_the_table_names_and_nothing_else() -> None:
 
 
 def test_names_correspond_over_the_languages() -> None:
-    for first, names in [*RPCS, *BESIDE]:
+    for first, names in [*RPCS, *OTHERS]:
         (python,) = names["Python"]
         assert names["TypeScript"] == [camel(python)], first
         title = camel(python)[0].upper() + camel(python)[1:]

@@ -12,7 +12,7 @@ const portMax = 65_535
 
 var lastColon = regexp.MustCompile(`:([^:/\]]*)$`)
 
-// addressesOf returns the addresses of a target, which has commas between them, in its order.
+// addressesOf returns the addresses of a comma-separated target, in the given order.
 func addressesOf(target string) ([]string, error) {
 	entries := strings.Split(target, ",")
 	var found []string
@@ -22,7 +22,7 @@ func addressesOf(target string) ([]string, error) {
 			return nil, invalidArgument("target", fmt.Sprintf("address %d of %d is empty", i+1, len(entries)))
 		}
 		if slices.Contains(found, address) {
-			return nil, invalidArgument("target", fmt.Sprintf("the address %q is there twice", address))
+			return nil, invalidArgument("target", fmt.Sprintf("the address %q is given twice", address))
 		}
 		if err := checkPort(address, len(entries) == 1); err != nil {
 			return nil, err
@@ -44,9 +44,9 @@ func checkPort(address string, isAlone bool) error {
 	}
 	if port == "" || strings.Trim(port, "0123456789") != "" {
 		if isAlone {
-			return nil // Of a lone address the port may be left out or have a name, as gRPC takes it.
+			return nil // In a single address the port may be omitted or be a name, as gRPC allows.
 		}
-		return invalidArgument("target", fmt.Sprintf("%q is no host and port", address))
+		return invalidArgument("target", fmt.Sprintf("%q is not a host and port", address))
 	}
 	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > portMax {
 		return invalidArgument("target", fmt.Sprintf("the port of %q is not 1 to %d", address, portMax))

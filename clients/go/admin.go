@@ -30,8 +30,7 @@ type ServerInfo struct {
 	Backup *BackupProgress
 	// Reranker that reorders the best results on request, as "provider:model", or "none".
 	Reranker string
-	// ServerName is which of several servers over the same records answered. Empty: a server of an earlier
-	// release.
+	// ServerName of the server that answered, of several over the same records. Empty: an earlier release.
 	ServerName string
 }
 
@@ -46,7 +45,7 @@ type BackupProgress struct {
 type NamespaceSummary struct {
 	// Namespace is its name.
 	Namespace string
-	// ItemCount is how many items it holds.
+	// ItemCount is the number of its items.
 	ItemCount int64
 	// Revision of its last write.
 	Revision int64
@@ -54,15 +53,15 @@ type NamespaceSummary struct {
 	CreateTime time.Time
 }
 
-// NamespaceStats is what a namespace holds.
+// NamespaceStats describes the contents of a namespace.
 type NamespaceStats struct {
 	// Namespace is its name.
 	Namespace string
 	// Revision of its last write.
 	Revision int64
-	// ItemCount is how many items it holds.
+	// ItemCount is the number of its items.
 	ItemCount int64
-	// StateCount is how many state keys it holds.
+	// StateCount is the number of its state keys.
 	StateCount int64
 	// EmbeddedCount is how many of the items have a vector.
 	EmbeddedCount int64
@@ -72,23 +71,23 @@ type NamespaceStats struct {
 	EmbeddingModel string
 	// CreateTime of the first write.
 	CreateTime time.Time
-	// Index describes how vectors are searched at present.
+	// Index describes how vectors are searched now.
 	Index IndexStats
-	// PendingCount is how many items wait to be embedded, after the embedder did not answer or after
-	// [Client.Reembed].
+	// PendingCount is the number of items waiting to be embedded, because the embedder did not answer or
+	// after [Client.Reembed].
 	PendingCount int64
 }
 
 // ReembedOptions are the optional arguments of [Client.Reembed].
 type ReembedOptions struct {
-	// ReplaceClientVectors allows vectors that clients supplied to be replaced. False: a namespace of such
+	// ReplaceClientVectors allows replacing vectors that clients provided. False: a namespace with such
 	// vectors is refused.
 	ReplaceClientVectors bool
 }
 
 // Reembedding reports the start of a namespace's move to the server's embedder.
 type Reembedding struct {
-	// PendingCount is how many items wait to be embedded. 0: there was nothing to do.
+	// PendingCount is the number of items waiting to be embedded. 0: there was nothing to do.
 	PendingCount int64
 	// EmbeddingModel that the namespace uses now.
 	EmbeddingModel string
@@ -96,26 +95,26 @@ type Reembedding struct {
 	Revision int64
 }
 
-// UndoOptions select the writes that [Client.UndoWrites] takes back: by Writer, CredentialID or both, or
+// UndoOptions select the writes that [Client.UndoWrites] undoes: by Writer, CredentialID or both, or
 // AnyWriter.
 type UndoOptions struct {
 	// Writer of the writes, as in [Provenance]. Empty: any.
 	Writer string
 	// CredentialID of the writes. Empty: any.
 	CredentialID string
-	// AnyWriter takes back the writes of all callers, including those without a name.
+	// AnyWriter undoes the writes of all callers, including those without a name.
 	AnyWriter bool
-	// Since is the time of the first write to take back, by the server's clock. Required.
+	// Since is the time of the first write to undo, by the server's clock. Required.
 	Since time.Time
 	// DryRun reports what would be done and changes nothing. It does not take [WithRequestID].
 	DryRun bool
 }
 
-// UndoneWrites reports what was taken back, or would be.
+// UndoneWrites reports the result of undoing writes, or of a dry run.
 type UndoneWrites struct {
 	// RemovedCount is how many items and states were removed.
 	RemovedCount int64
-	// RestoredCount is how many items and states got back the version before.
+	// RestoredCount is how many items and states got back their previous version.
 	RestoredCount int64
 	// UnrestorableCount is how many changes cannot be undone, such as deletions.
 	UnrestorableCount int64
@@ -141,7 +140,7 @@ type IndexStats struct {
 	EfSearch int
 }
 
-// BackupSummary is what a backup wrote.
+// BackupSummary describes a backup.
 type BackupSummary struct {
 	// Name of the backup, a folder inside the server's backup folder.
 	Name string
@@ -149,9 +148,9 @@ type BackupSummary struct {
 	SizeBytes int64
 	// Checksum of the copy, as "xxh3_128:" and 32 hexadecimal digits.
 	Checksum string
-	// NamespaceCount is how many namespaces it holds.
+	// NamespaceCount is the number of its namespaces.
 	NamespaceCount int64
-	// ItemCount is how many items it holds.
+	// ItemCount is the number of its items.
 	ItemCount int64
 	// Duration of the backup.
 	Duration time.Duration
@@ -256,8 +255,8 @@ func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
 // A namespace that already uses this embedder is left unchanged. Options may be nil.
 //
 // It returns [ErrNotFound] if nothing was ever written to the namespace, [ErrFailedPrecondition] when
-// the server has no embedder, or the vectors are the clients' own and the options do not agree, and
-// [ErrUnavailable] if the embedder does not answer, and then nothing is changed.
+// the server has no embedder, or clients provided the vectors and ReplaceClientVectors is not set, and
+// [ErrUnavailable] if the embedder does not answer; then nothing is changed.
 func (c *Client) Reembed(ctx context.Context, options *ReembedOptions) (*Reembedding, error) {
 	if options == nil {
 		options = &ReembedOptions{}
@@ -275,7 +274,7 @@ func (c *Client) Reembed(ctx context.Context, options *ReembedOptions) (*Reembed
 	}, nil
 }
 
-// UndoWrites takes back the writes of one writer to the client's namespace since a time: added items and
+// UndoWrites undoes the writes of one writer to the client's namespace since a time: added items and
 // states are removed, replaced ones get back their previous version. Deletions cannot be undone. Repeat
 // an interrupted call to continue it. It takes [WithRequestID]. It returns [ErrInvalidArgument] if the
 // writer or the time is missing.
@@ -344,7 +343,7 @@ func (c *Client) Backup(ctx context.Context, name string) (*BackupSummary, error
 	}, nil
 }
 
-// Health returns whether the server takes calls, or the named service, such as
+// Health returns whether the server, or the named service, takes calls; a service is named as in
 // "memory_service.v1.MemoryService". It returns [ErrNotFound] if the server has no such service.
 func (c *Client) Health(ctx context.Context, service string) (HealthStatus, error) {
 	request := &grpc_health_v1.HealthCheckRequest{Service: service}

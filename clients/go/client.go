@@ -20,7 +20,7 @@ type Client struct {
 	namespace string
 }
 
-// connection is shared by the clients of the same servers, whatever their namespaces.
+// connection is shared by clients of the same servers with different namespaces.
 type connection struct {
 	channel interface {
 		grpc.ClientConnInterface
@@ -28,7 +28,7 @@ type connection struct {
 	}
 	timeout time.Duration
 	headers []string
-	// tokenSource returns the token of each call. Nil: there is no token, or it is among the headers.
+	// tokenSource returns the token of each call. Nil: there is no token, or it is in the headers.
 	tokenSource TokenSource
 	closed      atomic.Bool
 	// answered reports that the server has answered a call.
@@ -81,7 +81,7 @@ func newConnection(settings *dialSettings) *connection {
 	}
 }
 
-// dial makes the channel to a server, or those to several.
+// dial makes the channel to a server, or one to each of several.
 func (c *connection) dial(addresses []string, settings *dialSettings) error {
 	if len(addresses) > 1 {
 		several, err := dialServers(addresses, settings)

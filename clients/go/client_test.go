@@ -99,7 +99,7 @@ func firstError[T any](sequence func(yield func(T, error) bool)) error {
 	return nil
 }
 
-// silent listens, takes connections and never says a word.
+// silent accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,11 +8,11 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// itemFrom converts an item to be written: without the fields that only the server sets. where names
+// itemFrom converts an item to be written, without the fields that only the server sets. where names
 // it in errors.
 func itemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 	if item == nil {
-		return nil, invalidArgument(where, where+": there is no item")
+		return nil, invalidArgument(where, where+": the item is missing")
 	}
 	metadata, err := optionalStructFrom(item.Metadata, where+".metadata")
 	if err != nil {
@@ -38,7 +38,7 @@ func itemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 	return converted, nil
 }
 
-// importedItemFrom converts an item to be imported: with what an export says of its kind.
+// importedItemFrom converts an item to be imported, with its kind and its service's data.
 func importedItemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 	converted, err := itemFrom(item, where)
 	if err != nil {
@@ -53,7 +53,7 @@ func importedItemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 
 func setContent(item *memoryv1.MemoryItem, content any, where string) error {
 	switch content := content.(type) {
-	case nil: // The server says what is missing.
+	case nil: // The server reports what is missing.
 	case string:
 		item.Content = &memoryv1.MemoryItem_Text{Text: content}
 	case *llms.Message:
@@ -161,8 +161,7 @@ func kindTo(number memoryv1.ItemKind) ItemKind {
 	return enumTo[ItemKind](number, "ITEM_KIND_")
 }
 
-// embeddingFrom converts a vector; nil stays unset, and one without numbers is sent, so that the
-// server refuses it.
+// embeddingFrom converts a vector. Nil stays unset; an empty one is sent, for the server to reject.
 func embeddingFrom(vector []float32) *memoryv1.Embedding {
 	if vector == nil {
 		return nil
@@ -170,7 +169,7 @@ func embeddingFrom(vector []float32) *memoryv1.Embedding {
 	return &memoryv1.Embedding{Values: vector}
 }
 
-// int32From converts a number that protobuf keeps in 32 bits.
+// int32From converts a number to protobuf's 32 bits.
 func int32From(number int, field string) (int32, error) {
 	if number > math.MaxInt32 || number < math.MinInt32 {
 		return 0, invalidArgument(field, fmt.Sprintf("%s: %d is out of range", field, number))

@@ -12,7 +12,7 @@ import (
 // messageFrom converts a message with all its parts; where names it in errors.
 func messageFrom(message *llms.Message, where string) (*memoryv1.ChatMessage, error) {
 	if message == nil {
-		return nil, invalidArgument(where, where+": there is no message")
+		return nil, invalidArgument(where, where+": the message is missing")
 	}
 	role, err := enumFrom[memoryv1.Role](memoryv1.Role_value, "ROLE_", message.Creator.Role, where+".role")
 	if err != nil {
@@ -36,7 +36,7 @@ func messageFrom(message *llms.Message, where string) (*memoryv1.ChatMessage, er
 	return converted, nil
 }
 
-// messageTo converts to a message. Parts of a kind that only a newer server knows are left out.
+// messageTo converts to a message. Parts of a kind that only a newer server knows are omitted.
 func messageTo(message *memoryv1.ChatMessage) *llms.Message {
 	converted := &llms.Message{
 		MessageId: message.GetMessageId(),
@@ -56,7 +56,7 @@ func messageTo(message *memoryv1.ChatMessage) *llms.Message {
 
 func partFrom(part llms.Part, where string) (*memoryv1.Part, error) {
 	if isNil(part) {
-		return nil, invalidArgument(where+".part", where+": there is no part")
+		return nil, invalidArgument(where+".part", where+": the part is missing")
 	}
 	switch part := part.(type) {
 	case *llms.TextPart:
@@ -130,9 +130,9 @@ func toolCallTo(call *memoryv1.ToolCall) *llms.ToolCall {
 
 func toolCallResultFrom(result *llms.ToolCallResult, where string) (*memoryv1.ToolCallResult, error) {
 	if result == nil {
-		return nil, invalidArgument(where, where+": there is no result")
+		return nil, invalidArgument(where, where+": the result is missing")
 	}
-	var value *structpb.Value // A nil Result stays unset: none was given.
+	var value *structpb.Value // A nil Result stays unset: not given.
 	if result.Result != nil {
 		var err error
 		if value, err = valueFrom(result.Result, where+".result"); err != nil {

@@ -10,7 +10,7 @@ import (
 // toRetrieve returns the options as the server takes them, for the first page.
 func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) {
 	if o.NewestFirst {
-		return nil, invalidArgument("", "WithNewestFirst is for lists; what is retrieved has an order of its own")
+		return nil, invalidArgument("", "WithNewestFirst is only for lists: a retrieval has its own order")
 	}
 	kinds, err := kindsFrom(o.Kinds, "options.kinds")
 	if err != nil {
@@ -62,7 +62,7 @@ func weightsFrom(weights *ScoreWeights) *memoryv1.ScoreWeights {
 	}
 }
 
-// numbers returns options that hold the numbers, of which protobuf keeps 32 bits.
+// numbers returns options with the numbers, which protobuf limits to 32 bits.
 func (o *MemoryRetrieveOptions) numbers() (*memoryv1.RetrieveOptions, error) {
 	limit, err := int32From(o.Limit, "options.limit")
 	if err != nil {
@@ -85,8 +85,8 @@ func (o *MemoryRetrieveOptions) numbers() (*memoryv1.RetrieveOptions, error) {
 	return converted, nil
 }
 
-// toList returns the options as the server takes them in a list, for the first page. The namespace
-// is still to be set.
+// toList returns the options as the server takes them for a list, for its first page, without the
+// namespace.
 func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 	rest := *o
 	rest.SessionID, rest.Labels, rest.Filter, rest.Kinds = "", nil, "", nil
@@ -123,12 +123,12 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 	}, nil
 }
 
-// setGet sets what one item can be asked for with.
+// setGet sets the options of a request for one item.
 func (o *MemoryRetrieveOptions) setGet(request *memoryv1.GetRequest) error {
 	rest := *o
 	rest.IncludeEmbeddings = false
 	if !rest.areDefaults() {
-		return invalidArgument("", "Get takes WithEmbeddings alone")
+		return invalidArgument("", "Get takes only WithEmbeddings")
 	}
 	request.IncludeEmbedding = o.IncludeEmbeddings
 	return nil

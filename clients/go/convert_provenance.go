@@ -4,7 +4,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// provenanceFrom converts all of a provenance; nil stays nil.
+// provenanceFrom converts a provenance with all its fields. Nil stays nil.
 func provenanceFrom(provenance *Provenance, where string) (*memoryv1.Provenance, error) {
 	if provenance == nil {
 		return nil, nil

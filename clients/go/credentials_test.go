@@ -27,8 +27,8 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// demanding runs a server that serves tokens which begin with "good" and denies "weak" ones permission.
-// It answers with nothing, and sends the authorization header of every call to the function.
+// demanding runs a server that accepts tokens with the prefix "good" and denies permission to "weak" ones.
+// Its responses are empty. It passes the authorization header of every call to the function.
 func demanding(t *testing.T) (address string, asked func() []string) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -178,7 +178,7 @@ func certificates(t *testing.T) string {
 	return folder
 }
 
-// trusting makes a client's settings: the authority that it trusts, and what it presents, if anything.
+// trusting returns TLS settings of a client: the authority that it trusts, and its certificate, if any.
 func trusting(t *testing.T, folder, authority, presented string) *tls.Config {
 	t.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool()}

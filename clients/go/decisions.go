@@ -6,55 +6,54 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// DecidedBy says what decided, or in a request what should decide.
+// DecidedBy is the decider.
 type DecidedBy string
 
 // The deciders.
 const (
-	// DecidedByNobody: there was nothing to do. In requests, the language model if there is one and it
+	// DecidedByNobody: no decision was needed. In requests: the language model if there is one and it
 	// answers, else rules.
 	DecidedByNobody DecidedBy = ""
-	// DecidedByLLM is the language model. In requests: it alone; where it fails the call fails with
+	// DecidedByLLM is the language model. In requests: only it; if it fails, the call fails with
 	// [ReasonLLMRequired] or [ReasonLLMUnavailable], and nothing is written.
 	DecidedByLLM DecidedBy = "llm"
-	// DecidedByRules are the server's rules. In requests: they alone; no language model is asked.
+	// DecidedByRules are the server's rules. In requests: only they; no language model is called.
 	DecidedByRules DecidedBy = "rules"
 )
 
-// Decision is what there is to say of a decision: who made it, what went wrong on the way, what it
-// cost.
+// Decision has the facts about a decision: who made it, what failed on the way, what it cost.
 type Decision struct {
-	// DecidedBy says what decided. DecidedByRules also if rules decided only a part.
+	// DecidedBy is the decider. DecidedByRules also if rules decided only a part.
 	DecidedBy DecidedBy
-	// Reason for the decision, for a human. At most 500 characters.
+	// Reason for the decision, for humans. At most 500 characters.
 	Reason string
-	// Failures on the way, which were got over. Empty: none.
+	// Failures on the way that did not prevent the decision. Empty: none.
 	Failures []DecisionFailure
-	// LLMUsage is what the answer cost. Nil: no language model was asked.
+	// LLMUsage is what the answer cost. Nil: no language model was called.
 	LLMUsage *LLMUsage
-	// Degraded names what the server could not do for this answer. Empty: nothing.
+	// Degraded lists what the server could not do for this answer. Empty: it did everything.
 	Degraded []Degradation
 	// Revision of the namespace that the answer reflects; after the write, if there was one.
 	Revision int64
 }
 
-// DecisionFailure is something that went wrong on the way to a decision, and was got over.
+// DecisionFailure is a failure on the way to a decision that did not prevent it.
 type DecisionFailure struct {
-	// Reason that it went wrong, such as "LLM_TIMEOUT" or "KEY_EXISTS", for programs.
+	// Reason of the failure, for programs, such as "LLM_TIMEOUT" or "KEY_EXISTS".
 	Reason string
-	// Message for a human.
+	// Message for humans.
 	Message string
-	// Key of the state, or id of the memory, that it is about. Empty: the whole decision.
+	// Key of the state, or id of the memory, that it concerns. Empty: the whole decision.
 	Key string
 }
 
-// LLMUsage reports what an answer cost at the language model.
+// LLMUsage reports the use of the language model for an answer.
 type LLMUsage struct {
-	// Model that was asked, as "provider:model". Empty: none was.
+	// Model that was called, as "provider:model". Empty: none.
 	Model string
-	// CallCount is how many times it was called, retries and repairs included.
+	// CallCount is the number of calls, retries and repairs included.
 	CallCount int
-	// CachedCount is how many questions were answered from the cache instead.
+	// CachedCount is the number of questions answered from the cache instead.
 	CachedCount int
 	// InputTokens of all calls, as the provider counts them. 0: none, or not reported.
 	InputTokens int64
@@ -62,7 +61,7 @@ type LLMUsage struct {
 	OutputTokens int64
 }
 
-// decided is the part of a response that every answer with a decision has.
+// decided has the fields common to all responses with a decision.
 type decided interface {
 	GetDecidedBy() memoryv1.DecidedBy
 	GetFailures() []*memoryv1.DecisionFailure
@@ -71,7 +70,7 @@ type decided interface {
 	GetRevision() int64
 }
 
-// decisionTo converts what an answer says of its decision; reason is the one for the whole of it.
+// decisionTo converts the decision of a response; reason is that of the whole answer.
 func decisionTo(response decided, reason string) Decision {
 	return Decision{
 		DecidedBy: decidedByTo(response.GetDecidedBy()),
@@ -112,7 +111,7 @@ func usageTo(usage *memoryv1.LlmUsage) *LLMUsage {
 	}
 }
 
-// each converts the elements of a list. Of an empty one it is nil.
+// each converts the elements of a list. An empty one becomes nil.
 func each[P, N any](elements []P, convert func(P) N) []N {
 	var converted []N
 	for _, element := range elements {

@@ -20,10 +20,9 @@ import (
 
 const (
 	receiveBytesMax = 16 << 20
-	// A request is kept until it is answered, or it could not be sent again. The server takes no
-	// larger one.
+	// A retry needs the request, which is buffered up to this size. The server takes no larger one.
 	retryBufferBytes = 16 << 20
-	// What gRPC allows at most.
+	// The most that gRPC allows.
 	attemptsMax = 5
 )
 
@@ -58,24 +57,22 @@ func WithNamespace(name string) DialOption {
 	return func(s *dialSettings) { s.namespace = name }
 }
 
-// WithTimeout sets how long a call may take whose context has no deadline, retries included.
-// Without it: 30 seconds. 0: no limit. [Client.ImportItems], [Client.Flush], [Client.Backup] and
-// iterators over changes and exports have no limit but that of their context.
+// WithTimeout limits a call whose context has no deadline, retries included. Without it: 30 seconds. 0:
+// no limit. [Client.ImportItems], [Client.Flush], [Client.Backup] and iterators over changes and exports
+// have no limit except that of their context.
 func WithTimeout(timeout time.Duration) DialOption {
 	return func(s *dialSettings) { s.timeout = timeout }
 }
 
-// WithMaxAttempts sets how often a call is tried while the server is unavailable or has too much to
-// do, 1 to 5. Without it: 5. Writes carry a request id, so that one that is tried twice is applied once.
-// [Client.ImportItems], [Client.Backup], [Client.DeleteNamespace] and [Client.ReviewQuarantined] carry none
-// and are tried once.
+// WithMaxAttempts sets how often a call is tried while the server is unavailable or overloaded, 1 to 5.
+// Without it: 5. Writes carry a request id, so that a retried write is applied once. [Client.ImportItems],
+// [Client.Backup], [Client.DeleteNamespace] and [Client.ReviewQuarantined] carry none and are tried once.
 func WithMaxAttempts(attempts int) DialOption {
 	return func(s *dialSettings) { s.maxAttempts = attempts }
 }
 
-// WithTLS encrypts the connection. nil stands for the defaults: the certificates that the system
-// trusts, and the name of the target. A client certificate, for servers that ask for one, is among its
-// Certificates.
+// WithTLS encrypts the connection. Nil is the default: the certificates that the system trusts, and the
+// name of the target. Put a client certificate, for servers that ask for one, into its Certificates.
 func WithTLS(config *tls.Config) DialOption {
 	return func(s *dialSettings) {
 		if config == nil {
@@ -86,36 +83,36 @@ func WithTLS(config *tls.Config) DialOption {
 }
 
 // WithAPIKey sends an API key, or any other token that does not expire, with every call, as
-// "authorization: Bearer ...". [Dial] refuses it without [WithTLS], unless the target is this very
-// machine or [WithInsecureToken] is given.
+// "authorization: Bearer ...". [Dial] refuses it without [WithTLS], unless the target is this machine or
+// [WithInsecureToken] is given.
 func WithAPIKey(key string) DialOption {
 	return func(s *dialSettings) { s.apiKey = &key }
 }
 
-// TokenSource returns the token of a call. It is asked for each call, by many goroutines at the same
-// time; ctx is the call's.
+// TokenSource returns the token of a call. It is called for each call, with the call's ctx, by many
+// goroutines at the same time.
 type TokenSource func(ctx context.Context) (string, error)
 
-// WithTokenSource asks for the token of each call, in place of [WithAPIKey]: for tokens that expire. A
-// call whose token cannot be had is [ErrUnauthenticated], and also the error of the source.
+// WithTokenSource gets the token of each call from a source, in place of [WithAPIKey], for tokens that
+// expire. If the source fails, the call returns [ErrUnauthenticated], which wraps the source's error.
 func WithTokenSource(source TokenSource) DialOption {
 	return func(s *dialSettings) { s.tokenSource = source }
 }
 
 // WithInsecureToken sends credentials to another machine even without [WithTLS]: anything on the network
-// path can read and use them.
+// path can read them.
 func WithInsecureToken() DialOption {
 	return func(s *dialSettings) { s.insecure = true }
 }
 
-// WithHeaders sends headers with every call. One named authorization is a credential, and refused like
-// [WithAPIKey].
+// WithHeaders sends headers with every call. A header named authorization is a credential, with the
+// restrictions of [WithAPIKey].
 func WithHeaders(headers map[string]string) DialOption {
 	return func(s *dialSettings) { maps.Copy(s.extraHeaders, headers) }
 }
 
 // WithKeepalive sets the silence after which an open call checks that the server is still there.
-// Without it: one minute. At least 10 seconds, or gRPC takes it as 10 seconds.
+// Without it: one minute. gRPC raises shorter times to 10 seconds.
 func WithKeepalive(silence time.Duration) DialOption {
 	return func(s *dialSettings) { s.keepalive = silence }
 }
@@ -136,10 +133,10 @@ var (
 
 func (s *dialSettings) validate(addresses []string) error {
 	if s.timeout < 0 {
-		return invalidArgument("timeout", fmt.Sprintf("a timeout cannot be negative, as %v is", s.timeout))
+		return invalidArgument("timeout", fmt.Sprintf("the timeout must not be negative, but is %v", s.timeout))
 	}
 	if s.maxAttempts < 1 || s.maxAttempts > attemptsMax {
-		return invalidArgument("max_attempts", fmt.Sprintf("there can be 1 to %d attempts, not %d", attemptsMax, s.maxAttempts))
+		return invalidArgument("max_attempts", fmt.Sprintf("must be 1 to %d attempts, not %d", attemptsMax, s.maxAttempts))
 	}
 	if s.keepalive <= 0 {
 		return invalidArgument("keepalive", fmt.Sprintf("the silence must be positive, not %v", s.keepalive))
@@ -157,7 +154,7 @@ func (s *dialSettings) validateCredentials(addresses []string) error {
 	if s.apiKey != nil {
 		given++
 		if !tokenText.MatchString(*s.apiKey) {
-			return invalidArgument("api_key", "an API key has printable ASCII characters without spaces")
+			return invalidArgument("api_key", "the API key must be printable ASCII text without spaces")
 		}
 	}
 	if s.tokenSource != nil {
@@ -169,10 +166,10 @@ func (s *dialSettings) validateCredentials(addresses []string) error {
 		}
 	}
 	if given > 1 {
-		return invalidArgument("token", "only one of API key, token source and the header authorization can be sent")
+		return invalidArgument("token", "only one of API key, token source and an authorization header can be given")
 	}
 	if given > 0 && s.tls == nil && !s.insecure && !allLoopback(addresses) {
-		return invalidArgument("token", "credentials need TLS: without it, everybody on the way could read them")
+		return invalidArgument("token", "credentials need TLS: without it, anything on the network path could read them")
 	}
 	return nil
 }
@@ -186,7 +183,7 @@ func allLoopback(addresses []string) bool {
 	return true
 }
 
-// headers returns names and values in turn, as gRPC takes them.
+// headers returns alternating names and values, as gRPC takes them.
 func (s *dialSettings) headers() []string {
 	var pairs []string
 	for name, value := range s.extraHeaders {
@@ -202,12 +199,12 @@ func bearer(token string) []string {
 	return []string{"authorization", "Bearer " + token}
 }
 
-// grpcOptions are those of a channel to a target, which is one of several or alone.
+// grpcOptions returns the options of a channel to a target, which is the only one or one of several.
 func (s *dialSettings) grpcOptions(target string, oneOfSeveral bool) []grpc.DialOption {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(s.credentials()),
 		grpc.WithDefaultServiceConfig(serviceConfig(s.maxAttempts, oneOfSeveral)),
-		// Retries are safe only for the calls that this client knows to be so.
+		// Only this client knows which calls are safe to retry.
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(receiveBytesMax),
@@ -215,7 +212,7 @@ func (s *dialSettings) grpcOptions(target string, oneOfSeveral bool) []grpc.Dial
 			grpc.WaitForReady(s.waitForReady),
 		),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: s.keepalive, Timeout: 20 * time.Second}),
-		// A server that restarts is found again soon; gRPC alone would wait for up to two minutes.
+		// Reconnect soon to a restarted server; by default gRPC waits up to two minutes.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
 				BaseDelay:  100 * time.Millisecond,
@@ -227,7 +224,7 @@ func (s *dialSettings) grpcOptions(target string, oneOfSeveral bool) []grpc.Dial
 		}),
 	}
 	if isLoopback(target) {
-		// A proxy of the environment is for the network, not for this machine.
+		// A proxy set in the environment is for the network, not for this machine.
 		options = append(options, grpc.WithNoProxy())
 	}
 	return options

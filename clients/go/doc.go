@@ -1,13 +1,13 @@
-// Package memory is the Go client of memory-service, a memory server for agents: it keeps what they
+// Package memory is the Go client of memory-service, a memory server for agents: it stores what they
 // hear, do and learn.
 //
 // [Dial] returns a [Client] bound to one namespace of a server, usually one user or one agent:
 //
 //	client, err := memory.Dial("127.0.0.1:50051", memory.WithNamespace("ada"))
 //
-// A [Client] implements [Memory], the interface that agents need: Add, Retrieve and Reset. So does
-// [InMemoryMemory], for tests and programs that need no server. A Client also has methods for everything
-// else that the server does:
+// A [Client] implements [Memory], the interface that agents need: Add, Retrieve and Reset.
+// [InMemoryMemory] also implements it, for tests and programs without a server. A Client has methods for
+// everything else that the server does:
 //
 //   - items: [Client.AddItem], [Client.BatchAdd], [Client.RetrieveResults], [Client.Get],
 //     [Client.ListItems], [Client.Update], [Client.Delete], [Client.ResetNamespace]
@@ -26,7 +26,7 @@
 //
 // # Errors
 //
-// Every error is an [*Error], and one of the Err values of this package for [errors.Is]. While the
+// Every error is an [*Error], and matches one of the Err values of this package with [errors.Is]. While the
 // server is unavailable a call is tried up to five times; writes carry a request id, so that a retried
 // write is applied once.
 //
@@ -34,6 +34,6 @@
 //
 // Data, metadata, states, arguments and results of tools are JSON values. Anything that encoding/json
 // can write is accepted; returned values have the types of encoding/json: numbers are float64, objects
-// map[string]any, lists []any. The server keeps numbers as doubles, so an integer beyond 2^53 is refused
-// with [ErrInvalidArgument]: send it as a string. Times are kept to the microsecond and return in UTC.
+// map[string]any, lists []any. The server stores numbers as doubles, so an integer beyond 2^53 is refused
+// with [ErrInvalidArgument]: send it as a string. Times have microseconds and are returned in UTC.
 package memory

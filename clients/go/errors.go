@@ -14,31 +14,29 @@ import (
 
 // Errors to match with [errors.Is]. Each stands for one code of [Error].
 var (
-	// ErrInvalidArgument: the request is wrong and nothing was written; the error's Field says where.
+	// ErrInvalidArgument: the request is invalid, and nothing was written; Field names the invalid field.
 	ErrInvalidArgument = errors.New("invalid argument")
-	// ErrNotFound: no such item, state, memory, document or namespace; the Reason says which.
+	// ErrNotFound: no such item, state, memory, document or namespace; the Reason shows which.
 	ErrNotFound = errors.New("not found")
-	// ErrAlreadyExists: an item or a document of this id exists already.
+	// ErrAlreadyExists: an item or document with this id already exists.
 	ErrAlreadyExists = errors.New("already exists")
-	// ErrConflict: another writer was first. Read again, decide again, write again.
+	// ErrConflict: another client wrote first. Read again, decide again, write again.
 	ErrConflict = errors.New("conflict")
-	// ErrFailedPrecondition: not in the present state of the server or the namespace.
+	// ErrFailedPrecondition: not possible in the current state of the server or the namespace.
 	ErrFailedPrecondition = errors.New("failed precondition")
-	// ErrLimitExceeded: too large, or too much at once; then RetryAfter says when to try again.
+	// ErrLimitExceeded: too large, or too many calls at once; then retry after RetryAfter.
 	ErrLimitExceeded = errors.New("limit exceeded")
-	// ErrUnsupported: this server, or this implementation of [Memory], does not offer it.
+	// ErrUnsupported: this server, or this implementation of [Memory], does not support it.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrUnavailable: the server cannot be reached, or cannot answer at the moment. Try again later.
+	// ErrUnavailable: the server cannot be reached, or cannot answer now. Try again later.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrDeadlineExceeded: there was no answer in time. Such an error is also
-	// [context.DeadlineExceeded].
+	// ErrDeadlineExceeded: no answer arrived in time. Such an error is also [context.DeadlineExceeded].
 	ErrDeadlineExceeded = errors.New("deadline exceeded")
-	// ErrUnauthenticated: no credential, or one that is not valid.
+	// ErrUnauthenticated: no credential, or an invalid one.
 	ErrUnauthenticated = errors.New("unauthenticated")
 	// ErrPermissionDenied: the credential does not allow the call on this namespace.
 	ErrPermissionDenied = errors.New("permission denied")
-	// ErrInternal: the server failed in a way it did not foresee; Metadata["incident"] finds the
-	// cause in its log.
+	// ErrInternal: the server failed unexpectedly; Metadata["incident"] identifies the entry in its log.
 	ErrInternal = errors.New("internal error")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("the client is closed")
@@ -64,15 +62,15 @@ var errorOfCode = map[string]error{
 type Error struct {
 	// Code is the standard code, such as "NOT_FOUND".
 	Code string
-	// Reason says precisely why, for programs. Empty: the error did not come from the server itself.
+	// Reason is the precise cause, for programs. Empty: the error did not come from the server itself.
 	Reason Reason
 	// Message is a sentence for humans. It may change from release to release.
 	Message string
-	// Field of the request that is at fault, such as "item.content". Empty: none.
+	// Field of the request that is invalid, such as "item.content". Empty: none.
 	Field string
-	// Metadata is what the reason is about; which keys there are depends on it. Nil: none.
+	// Metadata has details of the error; its keys depend on the reason. Nil: none.
 	Metadata map[string]string
-	// RetryAfter is when a retry may succeed. 0: the server did not say.
+	// RetryAfter is when a retry may succeed. 0: not reported.
 	RetryAfter time.Duration
 
 	cause error
@@ -103,8 +101,7 @@ const (
 	reasonPrefix = "ERROR_REASON_"
 )
 
-// errorFrom turns an error of gRPC into this package's own. An error that is one already, and nil,
-// stay as they are.
+// errorFrom converts an error of gRPC to this package's. This package's errors and nil are unchanged.
 func errorFrom(err error) error {
 	var own *Error
 	if err == nil || errors.As(err, &own) {
@@ -130,12 +127,12 @@ func errorFrom(err error) error {
 	return failure
 }
 
-// add takes over what a detail says. Details of kinds that this client does not know are left out:
-// the code and the text still say what happened.
+// add sets the fields that a detail has. Details of unknown kinds are omitted: code and message still
+// describe the error.
 func (e *Error) add(detail any) {
 	switch detail := detail.(type) {
 	case *errdetails.ErrorInfo:
-		if detail.GetDomain() == errorDomain { // A proxy's reasons are not the server's.
+		if detail.GetDomain() == errorDomain { // Otherwise the reason is a proxy's.
 			e.Reason = Reason(strings.TrimPrefix(detail.GetReason(), reasonPrefix))
 			e.Metadata = detail.GetMetadata()
 		}
@@ -148,7 +145,7 @@ func (e *Error) add(detail any) {
 	}
 }
 
-// invalidArgument is the error of a value that this client refuses without asking the server.
+// invalidArgument returns the error for a value that this client refuses without asking the server.
 func invalidArgument(field, message string) error {
 	return &Error{
 		Code:     "INVALID_ARGUMENT",

@@ -173,7 +173,7 @@ func ExampleClient_Watch() {
 			log.Fatal(err)
 		}
 		fmt.Println(change.Type, change.Item.Content)
-		break // A program goes on; this example ends the watch.
+		break // A real program continues; this example ends the watch.
 	}
 	// Output: item_added Ada likes tea
 }
@@ -222,7 +222,7 @@ func ExampleClient_SaveState() {
 		log.Fatal(err)
 	}
 	_, err = client.SaveState(ctx, "plan", plan{Step: 9}, memory.WithExpectedVersion(saved.Version))
-	fmt.Println("somebody else wrote first:", errors.Is(err, memory.ErrConflict))
+	fmt.Println("another client wrote first:", errors.Is(err, memory.ErrConflict))
 
 	entry, err := client.LoadState(ctx, "plan")
 	if err != nil {
@@ -234,7 +234,7 @@ func ExampleClient_SaveState() {
 	}
 	fmt.Println("step", current.Step)
 	// Output:
-	// somebody else wrote first: true
+	// another client wrote first: true
 	// step 2
 }
 

@@ -16,7 +16,7 @@ const exportGiveUpAfter = time.Minute
 // [WithGiveUpAfter], by default one minute. To continue an earlier export, pass the revision of its last
 // record, less one, to [WithAfterRevision].
 //
-// It ends with an error, yielded once, that is [ErrNotFound] when nothing was ever written to the
+// It ends with an error, yielded once, that is [ErrNotFound] if nothing was ever written to the
 // namespace. It takes [WithAfterRevision], [WithGiveUpAfter] and [WithExportedEmbeddings].
 func (c *Client) Export(ctx context.Context, options ...StreamOption) iter.Seq2[Record, error] {
 	settings := &streamSettings{giveUpAfter: exportGiveUpAfter}
@@ -24,7 +24,7 @@ func (c *Client) Export(ctx context.Context, options ...StreamOption) iter.Seq2[
 		option(settings)
 	}
 	if settings.heartbeatInterval != nil {
-		return failed[Record](invalidArgument("", "an export has no heartbeats"))
+		return failed[Record](invalidArgument("", "an export takes no WithHeartbeatInterval: it has no heartbeats"))
 	}
 	from := resumption{position: settings.afterRevision, giveUpAfter: settings.giveUpAfter}
 	return resumed(ctx, from, func(after *int64) iter.Seq2[event[Record], error] {
@@ -53,7 +53,7 @@ func recordEvent(response *memoryv1.ExportResponse) event[Record] {
 	return received
 }
 
-// failed yields an error alone.
+// failed yields only an error.
 func failed[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

@@ -19,7 +19,7 @@ const (
 	batchBytesMax       = 2 << 20
 )
 
-// Record is what exports and imports consist of: an *[Item] or a *[StateEntry].
+// Record is a record of exports and imports: an *[Item] or a *[StateEntry].
 type Record interface {
 	isRecord()
 }
@@ -27,8 +27,7 @@ type Record interface {
 func (*Item) isRecord()       {}
 func (*StateEntry) isRecord() {}
 
-// Records makes what [Client.ImportItems] takes of items or states, as in
-// Records(slices.Values(items)).
+// Records converts items or states for [Client.ImportItems], as in Records(slices.Values(items)).
 func Records[T Record](records iter.Seq[T]) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for record := range records {
@@ -44,12 +43,12 @@ type OnDuplicate string
 
 // The choices for records that exist already.
 const (
-	// The import ends, with [ErrAlreadyExists] for an item and [ErrConflict] for a state; batches before
-	// are written.
+	// End the import, with [ErrAlreadyExists] for an item and [ErrConflict] for a state; earlier batches
+	// stay written.
 	DuplicateFail OnDuplicate = "fail"
-	// The stored record stays as it is. Makes an import resumable.
+	// Keep the stored record. Makes an import resumable.
 	DuplicateSkip OnDuplicate = "skip"
-	// The imported record takes the place of the stored one.
+	// Replace the stored record.
 	DuplicateReplace OnDuplicate = "replace"
 )
 
@@ -61,13 +60,13 @@ type importSettings struct {
 	batchRecords int
 }
 
-// WithOnDuplicate says what becomes of records that exist already. Without it: [DuplicateFail].
+// WithOnDuplicate says what to do with records that already exist. Without it: [DuplicateFail].
 func WithOnDuplicate(choice OnDuplicate) ImportOption {
 	return func(s *importSettings) { s.onDuplicate = choice }
 }
 
-// WithBatchRecords sets how many records go in one batch, 1 to 1000. Without it: 500. A batch is
-// also ended by its size.
+// WithBatchRecords sets how many records go in one batch, 1 to 1000. Without it: 500. A batch also
+// has a maximum size.
 func WithBatchRecords(records int) ImportOption {
 	return func(s *importSettings) { s.batchRecords = records }
 }
@@ -76,24 +75,24 @@ func WithBatchRecords(records int) ImportOption {
 type ImportSummary struct {
 	// ImportedCount is how many items were written.
 	ImportedCount int64
-	// SkippedCount is how many items existed already and were left alone, or have expired.
+	// SkippedCount is how many items already existed and were left unchanged, or have expired.
 	SkippedCount int64
 	// ImportedStateCount is how many state entries were written.
 	ImportedStateCount int64
-	// SkippedStateCount is how many keys existed already and were left alone, or have expired.
+	// SkippedStateCount is how many keys already existed and were left unchanged, or have expired.
 	SkippedStateCount int64
 	// Revision of the namespace after the last batch.
 	Revision int64
-	// Degraded names what the server could not do, such as embedding the texts. Empty: nothing.
+	// Degraded lists what the server could not do, such as embedding the texts. Empty: it did everything.
 	Degraded []Degradation
 }
 
 // ImportItems writes any number of items and state entries as fast as the server takes them. The
-// records are what [Client.Export] yields, or made by [Records]; they are drawn as they are sent, and
-// go in batches, each written whole or not at all. It has no deadline but that of ctx.
+// records come from [Client.Export] or [Records]. They are iterated while they are sent, in batches, each
+// written as a whole or not at all. Its only deadline is that of ctx.
 //
-// An import that breaks, or whose records yield an error, leaves the batches before that. It is not
-// retried; send it again with [DuplicateSkip] if its items carry ids.
+// If an import breaks, or its records yield an error, earlier batches stay written. It is never retried;
+// if the items have ids, send them again with [DuplicateSkip].
 func (c *Client) ImportItems(ctx context.Context, records iter.Seq2[Record, error], options ...ImportOption) (*ImportSummary, error) {
 	batches, err := c.newBatcher(options)
 	if err != nil {
@@ -104,7 +103,7 @@ func (c *Client) ImportItems(ctx context.Context, records iter.Seq2[Record, erro
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // A source that fails ends the call without a last batch.
+	defer cancel() // If the source fails, end the call without a last batch.
 	upload, err := c.memories.Import(ctx)
 	if err != nil {
 		return nil, c.callError(ctx, err, nil)
@@ -142,7 +141,7 @@ func (c *Client) newBatcher(options []ImportOption) (*batcher, error) {
 		option(settings)
 	}
 	if settings.batchRecords < 1 || settings.batchRecords > batchRecordsMax {
-		return nil, invalidArgument("", fmt.Sprintf("a batch has 1 to %d records, not %d", batchRecordsMax, settings.batchRecords))
+		return nil, invalidArgument("", fmt.Sprintf("a batch must have 1 to %d records, not %d", batchRecordsMax, settings.batchRecords))
 	}
 	choice, err := enumFrom[memoryv1.OnDuplicate](
 		memoryv1.OnDuplicate_value, "ON_DUPLICATE_", settings.onDuplicate, "on_duplicate")
@@ -178,10 +177,10 @@ func (b *batcher) sendAll(upload uploadStream, records iter.Seq2[Record, error])
 	return err
 }
 
-// convert returns the item or the state that a record is.
+// convert returns the item or the state in a record.
 func (b *batcher) convert(record Record) (*memoryv1.MemoryItem, *memoryv1.StateEntry, error) {
 	if isNil(record) {
-		return nil, nil, invalidArgument("", fmt.Sprintf("record %d: there is none", b.index))
+		return nil, nil, invalidArgument("", fmt.Sprintf("record %d: it is missing", b.index))
 	}
 	if item, ok := record.(*Item); ok {
 		converted, err := importedItemFrom(item, fmt.Sprintf("items[%d]", b.index))

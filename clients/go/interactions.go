@@ -11,13 +11,13 @@ const (
 	InteractionMessage InteractionKind = "message"
 	// InteractionResponse is a response of the agent.
 	InteractionResponse InteractionKind = "response"
-	// InteractionReflection is a thought of the agent about its own doing.
+	// InteractionReflection is a thought of the agent about its own actions.
 	InteractionReflection InteractionKind = "reflection"
 )
 
 // OriginalMessage identifies the message that a response answers by its contents.
 type OriginalMessage struct {
-	// Content of the message, to the letter. At most 64 KiB.
+	// Content of the message, exactly. At most 64 KiB.
 	Content string
 	// Sender of the message. In requests, empty: any.
 	Sender string
@@ -30,7 +30,7 @@ type OriginalMessage struct {
 // Interaction is a message, a response or a reflection, as stored. It is an item of the namespace:
 // [Client.Get] and [Client.Delete] take its id. Times are in UTC.
 type Interaction struct {
-	// ID names the item inside its namespace.
+	// ID of the item, unique in its namespace.
 	ID string
 	// Kind of the interaction.
 	Kind InteractionKind
@@ -40,31 +40,31 @@ type Interaction struct {
 	Sender string
 	// SessionID is the conversation that it belongs to. Empty: none.
 	SessionID string
-	// InResponseTo is the id of the message that a response answers. Empty: it is no response, or is
-	// linked to no message.
+	// InResponseTo is the id of the message that a response answers. Empty: it is not a response, or not
+	// linked to a message.
 	InResponseTo string
-	// OriginalMessage is that message as it is stored now. Nil: not linked, deleted, or left out
-	// inside an InteractionPair.
+	// OriginalMessage is that message as it is stored now. Nil: not linked, deleted, or omitted in an
+	// InteractionPair.
 	OriginalMessage *OriginalMessage
-	// InteractionIDs of what a reflection is about.
+	// InteractionIDs of the interactions that a reflection is about.
 	InteractionIDs []string
 	// CreateTime is when it was said.
 	CreateTime time.Time
 	// UpdateTime is when it was last written.
 	UpdateTime time.Time
-	// ExpireTime is when it ceases to exist. Zero: never.
+	// ExpireTime is when it expires. Zero: never.
 	ExpireTime time.Time
 	// Labels for exact matching.
 	Labels map[string]string
-	// Metadata are JSON values that are kept with it.
+	// Metadata are JSON values stored with it.
 	Metadata map[string]any
 	// Revision of the namespace at which it was last written.
 	Revision int64
 	// Provenance records its writer, its sources and its trust. Nil: written by a caller without a name,
 	// and therefore trusted.
 	Provenance *Provenance
-	// Degraded names what the server could not do when this client wrote it, such as embedding its
-	// text. Empty: nothing.
+	// Degraded lists what the server could not do when this client wrote it, such as embedding its
+	// text. Empty: it did everything.
 	Degraded []Degradation
 }
 
@@ -72,16 +72,16 @@ type Interaction struct {
 type StoreInteractionOptions struct {
 	// SessionID is the conversation that it belongs to, at most 256 bytes. Empty: none.
 	SessionID string
-	// CreateTime is when it was said. Zero: now. It filters, but never orders: the newest is the last
-	// written.
+	// CreateTime is when it was said. Zero: now. Used to filter, never to order: the newest is the one
+	// written last.
 	CreateTime time.Time
 	// ID of the new item, 1 to 128 bytes. Empty: the server makes one.
 	ID string
 	// Labels for exact matching, as in {"topic": "travel"}.
 	Labels map[string]string
-	// Metadata are JSON values to keep with it.
+	// Metadata are JSON values to store with it.
 	Metadata map[string]any
-	// TTL is how long it lives from now. 0: until it is deleted.
+	// TTL is the time until it expires. 0: it never does.
 	TTL time.Duration
 }
 
@@ -89,8 +89,8 @@ type StoreInteractionOptions struct {
 type StoreResponseOptions struct {
 	// InResponseTo is the id of the message that it answers. Empty: see OriginalMessage.
 	InResponseTo string
-	// OriginalMessage that it answers, for a writer who does not have the id: the newest message that
-	// says this is linked. Nil: without an id either, the response is linked to no message.
+	// OriginalMessage that it answers, for callers without its id: the newest message with these
+	// contents is linked. If both are missing, the response is not linked.
 	OriginalMessage *OriginalMessage
 	// Sender is the agent that answers. Empty: "system".
 	Sender string
@@ -102,15 +102,15 @@ type StoreResponseOptions struct {
 	ID string
 	// Labels for exact matching, as in {"topic": "travel"}.
 	Labels map[string]string
-	// Metadata are JSON values to keep with it.
+	// Metadata are JSON values to store with it.
 	Metadata map[string]any
-	// TTL is how long it lives from now. 0: until it is deleted.
+	// TTL is the time until it expires. 0: it never does.
 	TTL time.Duration
 }
 
 // StoreReflectionOptions are the optional arguments of [Client.StoreReflection].
 type StoreReflectionOptions struct {
-	// InteractionIDs of what it is about, at most 100. They need not exist.
+	// InteractionIDs of the interactions that it is about, at most 100. They need not exist.
 	InteractionIDs []string
 	// Sender is the agent that reflects. Empty: "system".
 	Sender string
@@ -122,64 +122,64 @@ type StoreReflectionOptions struct {
 	ID string
 	// Labels for exact matching, as in {"topic": "travel"}.
 	Labels map[string]string
-	// Metadata are JSON values to keep with it.
+	// Metadata are JSON values to store with it.
 	Metadata map[string]any
-	// TTL is how long it lives from now. 0: until it is deleted.
+	// TTL is the time until it expires. 0: it never does.
 	TTL time.Duration
 }
 
 // RelevantContextOptions are the optional arguments of [Client.RetrieveRelevantContext].
 type RelevantContextOptions struct {
-	// InteractionLimit is the most messages and responses wanted, at most 100. Nil: 5.
+	// InteractionLimit is the maximum number of messages and responses, up to 100. Nil: 5.
 	InteractionLimit *int
-	// ReflectionLimit is the most reflections wanted, at most 100. Nil: 2.
+	// ReflectionLimit is the maximum number of reflections, up to 100. Nil: 2.
 	ReflectionLimit *int
-	// SessionID that messages and responses have; reflections have it or none. Empty: any.
+	// SessionID of messages and responses; reflections have it or none. Empty: any.
 	SessionID string
-	// Sender that messages have, with the responses to them. Empty: any.
+	// Sender of messages, returned with the responses to them. Empty: any.
 	Sender string
-	// ExcludeIDs are left out, such as the new message's own when it is stored already. At most 100.
+	// ExcludeIDs are omitted, such as the new message's if it is already stored. At most 100.
 	ExcludeIDs []string
-	// Labels that all of them have. Empty: any.
+	// Labels that all results must have. Empty: any.
 	Labels map[string]string
-	// StartTime: what has a CreateTime at or after it. Zero: no bound.
+	// StartTime: interactions whose CreateTime is at or after it. Zero: no limit.
 	StartTime time.Time
-	// EndTime: what has a CreateTime before it. Zero: no bound.
+	// EndTime: interactions whose CreateTime is before it. Zero: no limit.
 	EndTime time.Time
 	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
-	// MaxTokens that the texts may take together, estimated. The least fitting are left out. Nil: no
-	// bound but that of a response, about 3 MiB.
+	// MaxTokens is the maximum number of tokens of all texts together, estimated. The worst matches are
+	// omitted. Nil: no limit except that of a response, about 3 MiB.
 	MaxTokens *int
-	// Explain adds to each result the breakdown of its score.
+	// Explain adds an explanation of its score to each result.
 	Explain bool
-	// MinTrust that the messages, responses and reflections have, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of messages, responses and reflections, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the messages, responses and reflections have one of. Empty: any.
+	// Sources: only messages, responses and reflections from one of these. Empty: any.
 	Sources []SourceKind
 }
 
 // LastInteractionsOptions are the optional arguments of [Client.RetrieveLastInteractions].
 type LastInteractionsOptions struct {
-	// Limit is the most messages wanted. Nil: 5. -1: no limit.
+	// Limit is the maximum number of messages. Nil: 5. -1: no limit.
 	Limit *int
-	// SessionID that the messages have. Empty: any.
+	// SessionID of the messages. Empty: any.
 	SessionID string
-	// Sender that the messages have. Empty: any.
+	// Sender of the messages. Empty: any.
 	Sender string
-	// Labels that the messages have, all of them. Empty: any.
+	// Labels that the messages must have, all of them. Empty: any.
 	Labels map[string]string
-	// StartTime: messages whose CreateTime is at or after it. Zero: no bound.
+	// StartTime: messages whose CreateTime is at or after it. Zero: no limit.
 	StartTime time.Time
-	// EndTime: messages whose CreateTime is before it. Zero: no bound.
+	// EndTime: messages whose CreateTime is before it. Zero: no limit.
 	EndTime time.Time
 	// PageSize is how many messages are fetched at a time. 0: the server decides.
 	PageSize int
-	// MinTrust that the messages have, and the responses that are shown and counted, 0 to 1. Nil: any.
+	// MinTrust is the lowest trust of messages and of the responses returned and counted, 0 to 1. Nil: any.
 	MinTrust *float64
-	// Sources that the messages have one of, and the responses that are shown and counted. Empty: any.
+	// Sources: only messages, and only responses returned and counted, from one of these. Empty: any.
 	Sources []SourceKind
 }
 
@@ -187,7 +187,7 @@ type LastInteractionsOptions struct {
 type ContextResult struct {
 	// Interaction that was found. Its Kind marks reflections.
 	Interaction *Interaction
-	// Text for a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: ".
+	// Text for a prompt: the content, after "SYSTEM REFLECTION: " for a reflection.
 	Text string
 	// Score of the interaction, higher is better. Reflections are scored by a separate search: do not
 	// compare their scores with the others.
@@ -196,13 +196,13 @@ type ContextResult struct {
 	Explanation []Contribution
 }
 
-// RelevantContext is what fits a text.
+// RelevantContext holds the interactions that match a text.
 type RelevantContext struct {
-	// Results: first messages and responses, the best first, then reflections, the best first.
+	// Results: first messages and responses, best first, then reflections, best first.
 	Results []ContextResult
 	// TokenCount of the results' texts, estimated.
 	TokenCount int
-	// Degraded names what the server could not do for this answer. Empty: nothing.
+	// Degraded lists what the server could not do for this answer. Empty: it did everything.
 	Degraded []Degradation
 	// Revision of the namespace that the answer reflects.
 	Revision int64
@@ -214,13 +214,13 @@ type InteractionPair struct {
 	Message *Interaction
 	// Responses to it in the order in which they were written, at most the first 20.
 	Responses []*Interaction
-	// ResponseCount is how many responses it has in all.
+	// ResponseCount is the number of all its responses.
 	ResponseCount int
 }
 
 // LastInteractions are the newest messages with their responses.
 type LastInteractions struct {
-	// Interactions, the newest message first.
+	// Interactions, newest message first.
 	Interactions []InteractionPair
 	// Revision of the namespace that the answer reflects.
 	Revision int64

@@ -6,10 +6,10 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// StoreInteraction writes a message that a user or another sender sent to the agent, and returns it as
+// StoreInteraction writes a message to the agent, from a user or another sender, and returns it as
 // written. Nil options are the defaults. It takes [WithRequestID].
 //
-// It returns [ErrAlreadyExists] if there is an item of its id.
+// It returns [ErrAlreadyExists] if an item with its id exists.
 func (c *Client) StoreInteraction(
 	ctx context.Context, sender, content string, options *StoreInteractionOptions, write ...WriteOption,
 ) (*Interaction, error) {
@@ -37,11 +37,11 @@ func (c *Client) StoreInteraction(
 	return storedTo(response, err)
 }
 
-// StoreResponse writes what the agent answered, linked to the message that the options name, and
+// StoreResponse writes a response of the agent, linked to the message that the options name, and
 // returns it as written. Nil options are the defaults. It takes [WithRequestID].
 //
-// It returns [ErrNotFound] if there is no such message, and [ErrAlreadyExists] if there is an item of
-// its id.
+// It returns [ErrNotFound] if there is no such message, and [ErrAlreadyExists] if an item with its id
+// exists.
 func (c *Client) StoreResponse(
 	ctx context.Context, content string, options *StoreResponseOptions, write ...WriteOption,
 ) (*Interaction, error) {
@@ -71,10 +71,10 @@ func (c *Client) StoreResponse(
 	return storedTo(response, err)
 }
 
-// StoreReflection writes a thought of the agent about its own doing, and returns it as written. Nil
+// StoreReflection writes a thought of the agent about its own actions, and returns it as written. Nil
 // options are the defaults. It takes [WithRequestID].
 //
-// It returns [ErrAlreadyExists] if there is an item of its id.
+// It returns [ErrAlreadyExists] if an item with its id exists.
 func (c *Client) StoreReflection(
 	ctx context.Context, content string, options *StoreReflectionOptions, write ...WriteOption,
 ) (*Interaction, error) {
@@ -103,7 +103,7 @@ func (c *Client) StoreReflection(
 	return storedTo(response, err)
 }
 
-// RetrieveRelevantContext returns the messages and responses that fit a text best, usually a new
+// RetrieveRelevantContext returns the messages and responses that match a text best, usually a new
 // message, and then the reflections that do. Nil options are the defaults.
 func (c *Client) RetrieveRelevantContext(
 	ctx context.Context, query string, options *RelevantContextOptions,
@@ -167,8 +167,8 @@ func (c *Client) relevantContextRequest(
 	}, nil
 }
 
-// RetrieveLastInteractions returns the newest messages, the newest first, each with its responses: 5
-// of them, unless the options say otherwise. Nil options are the defaults.
+// RetrieveLastInteractions returns the newest messages, newest first, each with its responses; 5 by
+// default. Nil options are the defaults.
 func (c *Client) RetrieveLastInteractions(
 	ctx context.Context, options *LastInteractionsOptions,
 ) (*LastInteractions, error) {

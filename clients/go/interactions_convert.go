@@ -2,7 +2,7 @@ package memory
 
 import "github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 
-// originalMessageFrom converts what a message said. Nil stays unset.
+// originalMessageFrom converts the contents of a message. Nil stays unset.
 func originalMessageFrom(original *OriginalMessage) *memoryv1.OriginalMessage {
 	if original == nil {
 		return nil
@@ -12,7 +12,7 @@ func originalMessageFrom(original *OriginalMessage) *memoryv1.OriginalMessage {
 	}
 }
 
-// originalMessageTo converts what a message said. Nil stays nil.
+// originalMessageTo converts the contents of a message. Nil stays nil.
 func originalMessageTo(original *memoryv1.OriginalMessage) *OriginalMessage {
 	if original == nil {
 		return nil
@@ -25,13 +25,13 @@ func originalMessageTo(original *memoryv1.OriginalMessage) *OriginalMessage {
 	}
 }
 
-// stored is what the answers to a write have in common.
+// stored has the fields common to the responses to a write.
 type stored interface {
 	GetInteraction() *memoryv1.Interaction
 	GetDegraded() []*memoryv1.Degradation
 }
 
-// storedTo converts the answer to a write, and passes its error on.
+// storedTo converts the response to a write, and passes on its error.
 func storedTo(response stored, err error) (*Interaction, error) {
 	if err != nil {
 		return nil, err

@@ -24,13 +24,13 @@ func invoke[Q proto.Message, R any](
 	return invokeUnlimited(ctx, c, call, request)
 }
 
-// invokeUnlimited makes a call that has one response, with no deadline but that of ctx.
+// invokeUnlimited makes a call that has one response, with no deadline except that of ctx.
 func invokeUnlimited[Q proto.Message, R any](
 	ctx context.Context, c *Client, call func(context.Context, Q, ...grpc.CallOption) (R, error), request Q,
 ) (R, error) {
 	var options []grpc.CallOption
 	if _, limited := ctx.Deadline(); limited && c.answered.Load() {
-		// The address is right, then: the server is being restarted, and will be back.
+		// The address is right, so the server is probably restarting.
 		options = append(options, grpc.WaitForReady(true))
 	}
 	sent, err := c.outgoing(ctx, namespaceIn(request))
@@ -46,7 +46,7 @@ func invokeUnlimited[Q proto.Message, R any](
 	return response, nil
 }
 
-// outgoing adds the client's headers to a call, its namespace and the token of now.
+// outgoing adds the client's headers, the namespace and the current token to a call.
 func (c *Client) outgoing(ctx context.Context, namespace string) (context.Context, error) {
 	if headers := append(headerOf(namespace), c.headers...); len(headers) > 0 {
 		ctx = metadata.AppendToOutgoingContext(ctx, headers...)
@@ -59,24 +59,24 @@ func (c *Client) outgoing(ctx context.Context, namespace string) (context.Contex
 		return nil, &Error{Code: "UNAUTHENTICATED", Message: "no token: " + err.Error(), cause: err}
 	}
 	if !tokenText.MatchString(token) {
-		return nil, &Error{Code: "UNAUTHENTICATED", Message: "the token is no printable ASCII text without spaces"}
+		return nil, &Error{Code: "UNAUTHENTICATED", Message: "the token must be printable ASCII text without spaces"}
 	}
 	return metadata.AppendToOutgoingContext(ctx, bearer(token)...), nil
 }
 
-// callError turns the error of a call into this package's own; ctx is the caller's, request what was to
-// be sent.
+// callError converts the error of a call to this package's; ctx is the caller's, request the one to be
+// sent.
 func (c *Client) callError(ctx context.Context, err error, request proto.Message) error {
 	if c.closed.Load() {
 		return closedError()
 	}
 	if status.Code(err) == codes.Canceled && ctx.Err() == nil {
-		// The call was not cancelled on this side: the server has gone, or something on the way to it.
+		// This side did not cancel the call: the server or a proxy has shut down.
 		return &Error{Code: "UNAVAILABLE", Message: "the call was ended: " + status.Convert(err).Message()}
 	}
 	own := errorFrom(err)
 	if request != nil && errors.Is(own, ErrInternal) {
-		// gRPC calls a text that is not UTF-8 an internal error.
+		// gRPC reports text that is not UTF-8 as an internal error.
 		if _, unwritable := proto.Marshal(request); unwritable != nil {
 			return invalidArgument("", unwritable.Error())
 		}
@@ -84,8 +84,8 @@ func (c *Client) callError(ctx context.Context, err error, request proto.Message
 	return own
 }
 
-// paged yields the entries of all pages of an answer, each of which is fetched when it is needed. An
-// error is yielded once, as the last. fetch gets one page; the token of the first is empty.
+// paged yields the entries of all pages of an answer, each fetched when needed. An error is yielded
+// once, as the last. fetch gets one page; the token of the first is empty.
 func paged[T any](fetch func(pageToken string) (entries []T, nextPageToken string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		token := ""

@@ -12,7 +12,7 @@ type ItemKind string
 
 // The kinds of items.
 const (
-	KindPlain      ItemKind = "plain"       // Added by Add. So is an item whose kind is empty.
+	KindPlain      ItemKind = "plain"       // Added by Add. An empty kind means the same.
 	KindMessage    ItemKind = "message"     // A message of [Client.StoreInteraction].
 	KindResponse   ItemKind = "response"    // A response of [Client.StoreResponse].
 	KindReflection ItemKind = "reflection"  // A reflection of [Client.StoreReflection].
@@ -31,26 +31,26 @@ const (
 	SourceAgent    SourceKind = "agent"    // An agent said it. Implied by the role of an assistant.
 	SourceTool     SourceKind = "tool"     // A tool returned it. Implied by the result of a tool call.
 	SourceWeb      SourceKind = "web"      // It was read on the web.
-	SourceDocument SourceKind = "document" // It stands in a document.
-	SourceDerived  SourceKind = "derived"  // It was made of other items.
-	SourceImport   SourceKind = "import"   // It was imported by a caller that does not administer the server.
+	SourceDocument SourceKind = "document" // It is from a document.
+	SourceDerived  SourceKind = "derived"  // It was derived from other items.
+	SourceImport   SourceKind = "import"   // It was imported by a caller who is not an administrator of the server.
 )
 
 // Provenance records the writer, the sources and the trust of a version of an item. A writer may set
-// Source, SourceURI, ParentIDs, Model and a Trust, which can only lower it. The server sets the rest,
-// and keeps it in imports by its administrators.
+// Source, SourceURI, ParentIDs, Model and Trust, but only to lower it. The server sets the rest, and keeps
+// it in imports by its administrators.
 type Provenance struct {
-	// Writer is the name of the credential that it was written with. Empty: it had none.
+	// Writer is the name of the credential that it was written with. Empty: none.
 	Writer string
-	// CredentialID of the credential. Empty: there was none.
+	// CredentialID of that credential. Empty: none.
 	CredentialID string
 	// Source of the content.
 	Source SourceKind
-	// SourceURI is where the content was found, such as the address of a page. Empty: not said.
+	// SourceURI is where the content was found, such as the URL of a page. Empty: unknown.
 	SourceURI string
-	// ParentIDs are the items of the same namespace that it was made of, at most 100.
+	// ParentIDs are the items of the same namespace that it was derived from, at most 100.
 	ParentIDs []MemoryItemId
-	// Model that made it out of its parents, such as "openai:gpt-5". Empty: none, or not said.
+	// Model that derived it from its parents, such as "openai:gpt-5". Empty: none, or unknown.
 	Model string
 	// Trust in the content, 0 to 1. Nil when added: not lowered. The server always returns it.
 	Trust *float64
@@ -58,47 +58,46 @@ type Provenance struct {
 	WriteTime time.Time
 }
 
-// Item is one thing remembered, with everything that the server keeps of it. Of an item to be
-// added, only Content is required. It has at most 2 MiB in all.
+// Item is one thing remembered, with all fields that the server stores. An item to be added needs only
+// Content. It has at most 2 MiB in all.
 type Item struct {
-	// ID names the item inside its namespace: 1 to 128 bytes. Empty when added: the server makes one.
+	// ID of the item, unique in its namespace, 1 to 128 bytes. Empty when added: the server makes one.
 	ID MemoryItemId
 	// SessionID is the conversation that the item belongs to, at most 256 bytes. Empty: none.
 	SessionID string
 	// Content is what is remembered: a *[llms.Message], a *[llms.ToolCallResult], a string that is not
-	// empty, or data, a map[string]any of JSON values. Data come back with the types of
-	// encoding/json: numbers as float64. Nil only where a newer server sends what this client does
-	// not know.
+	// empty, or data, a map[string]any of JSON values. Data are returned with the types of encoding/json:
+	// numbers as float64. Nil only if a newer server sends a kind that this client does not know.
 	Content any
-	// CreateTime is when it happened, kept to the microsecond. Zero when added: now.
+	// CreateTime is when it happened, to the microsecond. Zero when added: now.
 	CreateTime time.Time
 	// UpdateTime is when the item was last written. Set by the server.
 	UpdateTime time.Time
-	// ExpireTime is when the item ceases to exist. Zero: never.
+	// ExpireTime is when the item expires. Zero: never.
 	ExpireTime time.Time
-	// TTL is another way to give ExpireTime: that long from now. Only in items to be written.
+	// TTL is the time until it expires, in place of ExpireTime. Only in items to be written.
 	TTL time.Duration
 	// Labels are for exact matching, as in {"topic": "travel"}. At most 64; a key has 1 to 64 bytes, a
 	// value at most 256.
 	Labels map[string]string
-	// Metadata are JSON values kept with the item: at most 16 KiB, 8 levels deep.
+	// Metadata are JSON values stored with the item: at most 16 KiB, 8 levels deep.
 	Metadata map[string]any
 	// Embedding is the content's vector: 1 to 4096 finite numbers. Nil when added: the server embeds
-	// the text. Returned only where it is asked for.
+	// the text. Returned only if requested.
 	Embedding []float32
-	// Importance of the item, 0 to 1, for searches that weigh it. Nil: not said, which counts as 0.5.
+	// Importance of the item, 0 to 1, for searches that weigh it. Nil: counts as 0.5.
 	Importance *float64
-	// Provenance of this version of the item. Nil from the server: a caller without a name wrote it and
-	// stated nothing, so it is trusted. [Client.Update] cannot change it.
+	// Provenance of this version of the item. Nil from the server: written by a caller without a name
+	// and without any provenance, and therefore trusted. [Client.Update] cannot change it.
 	Provenance *Provenance
 	// Revision of the namespace at which the item was last written. Set by the server.
 	Revision int64
-	// Kind of the item. Set by the server; taken from the item in imports only.
+	// Kind of the item. Set by the server, and kept in imports.
 	Kind ItemKind
-	// FacetJSON is what the service of its kind keeps with it. In exports and imports only.
+	// FacetJSON is the data of the item's service. Only in exports and imports.
 	FacetJSON string
-	// Degraded names what the server could not do when this client wrote the item, such as embedding
-	// its text. Empty: nothing.
+	// Degraded lists what the server could not do when this client wrote the item, such as embedding
+	// its text. Empty: it did everything.
 	Degraded []Degradation
 }
 
@@ -117,8 +116,8 @@ func (i *Item) GetContent() any { return i.Content }
 // GetCreatedAt returns the CreateTime.
 func (i *Item) GetCreatedAt() time.Time { return i.CreateTime }
 
-// AsMessage returns a message as it is, and what a tool returned as a message of the tool. Text and
-// data are no messages.
+// AsMessage returns a message unchanged, and a tool's result as a message of the tool. Text and data are
+// not messages.
 func (i *Item) AsMessage() (*llms.Message, bool) {
 	switch content := i.Content.(type) {
 	case *llms.Message:
@@ -129,7 +128,7 @@ func (i *Item) AsMessage() (*llms.Message, bool) {
 	return nil, false
 }
 
-// ChatMessageMemoryItem is a message to be remembered.
+// ChatMessageMemoryItem is an item that holds a message.
 type ChatMessageMemoryItem struct {
 	memoryId MemoryItemId
 	message  *llms.Message
@@ -159,7 +158,7 @@ func (c *ChatMessageMemoryItem) AsMessage() (*llms.Message, bool) {
 	return c.message, c.message != nil
 }
 
-// ToolCallResultMemoryItem is what a tool returned, to be remembered.
+// ToolCallResultMemoryItem is an item that holds a tool's result.
 type ToolCallResultMemoryItem struct {
 	memoryId  MemoryItemId
 	result    *llms.ToolCallResult
@@ -179,7 +178,7 @@ func NewToolCallResultMemoryItem(result *llms.ToolCallResult) MemoryItem {
 // GetId returns the item's id.
 func (t *ToolCallResultMemoryItem) GetId() MemoryItemId { return t.memoryId }
 
-// GetContent returns what the tool returned, a *[llms.ToolCallResult].
+// GetContent returns the tool's result, a *[llms.ToolCallResult].
 func (t *ToolCallResultMemoryItem) GetContent() any { return t.result }
 
 // GetCreatedAt returns when the item was made.
@@ -204,10 +203,10 @@ func toolMessage(result *llms.ToolCallResult, at time.Time) *llms.Message {
 // else the message of AsMessage; else the value of GetContent, which may be anything that encoding/json
 // writes as a string or an object.
 //
-// It returns [ErrInvalidArgument] for an item that holds nothing of that.
+// It returns [ErrInvalidArgument] for an item without any of these.
 func NewItem(source MemoryItem) (*Item, error) {
 	if isNil(source) {
-		return nil, invalidArgument("item", "item: there is no item")
+		return nil, invalidArgument("item", "item: the item is missing")
 	}
 	if own, ok := source.(*Item); ok {
 		copied := *own
@@ -232,7 +231,7 @@ func contentOf(source MemoryItem) (any, error) {
 	case string, map[string]any:
 		return content, nil
 	case *llms.Message, *llms.ToolCallResult, nil:
-		return nil, invalidArgument("item.content", "item.content: the item holds nothing")
+		return nil, invalidArgument("item.content", "item.content: must be given")
 	}
 	value, err := valueFrom(content, "item.content")
 	if err != nil {
@@ -242,7 +241,7 @@ func contentOf(source MemoryItem) (any, error) {
 	case string, map[string]any:
 		return plain, nil
 	}
-	return nil, invalidArgument("item.content", "item.content: an item holds a message, a text or an object")
+	return nil, invalidArgument("item.content", "item.content: must be a message, a text or an object")
 }
 
 // isNil reports whether a value is nil or a nil pointer.

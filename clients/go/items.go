@@ -16,7 +16,7 @@ var _ Memory = (*Client)(nil)
 // without an id gets one, which [Client.AddItem] returns. For your own implementations of [MemoryItem]
 // see [NewItem].
 //
-// It returns [ErrAlreadyExists] if there is an item of this id.
+// It returns [ErrAlreadyExists] if an item with this id exists.
 func (c *Client) Add(ctx context.Context, memory MemoryItem) error {
 	item, err := NewItem(memory)
 	if err != nil {
@@ -29,8 +29,8 @@ func (c *Client) Add(ctx context.Context, memory MemoryItem) error {
 // AddItem writes one item and returns it as written, without its embedding. When it returns, the
 // item is on disk and every later read sees it. It takes [WithRequestID].
 //
-// It returns [ErrAlreadyExists] if there is an item of this id, and [ErrInvalidArgument] for a field
-// that is malformed and for a vector of another dimension than the namespace's.
+// It returns [ErrAlreadyExists] if an item with this id exists, and [ErrInvalidArgument] if a field
+// is malformed or the vector's dimension is not the namespace's.
 func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption
 }
 
 // BatchAdd writes up to 1000 items, all or none, and returns them as written, in the same order. Above 3
-// MiB in total, the result leaves out the fields that were sent. It takes [WithRequestID].
+// MiB in total, the result omits the fields that were sent. It takes [WithRequestID].
 func (c *Client) BatchAdd(ctx context.Context, items []*Item, options ...WriteOption) ([]*Item, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {
@@ -75,9 +75,9 @@ func (c *Client) BatchAdd(ctx context.Context, items []*Item, options ...WriteOp
 	return written, nil
 }
 
-// Retrieve returns what an agent needs for its next step: without a query the newest items, the
-// oldest of them first; with [WithQuery] or [WithQueryEmbedding] the best items, the best first.
-// Without [WithMaxLimit] it returns all there are, which it fetches page by page.
+// Retrieve returns what an agent needs for its next step: with [WithQuery] or [WithQueryEmbedding] the
+// best items, best first; without a query the newest items, the oldest of them first. Without
+// [WithMaxLimit] it returns all items, which it fetches page by page.
 //
 // The items are of type [*Item]. For scores and neighbours see [Client.RetrieveResults].
 func (c *Client) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error) {
@@ -92,8 +92,8 @@ func (c *Client) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) 
 	return items, nil
 }
 
-// RetrieveResults is [Client.Retrieve] with what is known beside the items: scores, explanations,
-// neighbours, and what the server could not do.
+// RetrieveResults is [Client.Retrieve] with more than the items: scores, explanations, neighbours, and
+// what the server could not do.
 func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveOption) (*Results, error) {
 	wanted, err := retrieveOptionsFrom(options).toRetrieve()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveO
 	}
 }
 
-// Get returns one item. It returns [ErrNotFound] if no item of this id is in the namespace. It takes
+// Get returns one item. It returns [ErrNotFound] if the namespace has no item with this id. It takes
 // [WithEmbeddings].
 func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetrieveOption) (*Item, error) {
 	request := &memoryv1.GetRequest{Namespace: c.namespace, Id: string(id)}
@@ -133,8 +133,8 @@ func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetr
 	return itemTo(response.GetItem()), nil
 }
 
-// ListItems yields the items in the order in which they were added; pages are fetched as needed, so that
-// few items are in memory at any time.
+// ListItems yields the items in the order in which they were added; pages are fetched as needed, so
+// few items are in memory at a time.
 //
 // It takes [WithSession], [WithLabels], [WithTimeRange], [WithFilter], [WithKinds], [WithEmbeddings],
 // [WithNewestFirst] and [WithPageSize], and refuses the options for queries and limits.
@@ -154,13 +154,13 @@ func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption)
 	})
 }
 
-// Update changes an item: of the one with the item's ID, the fields that are set in it, or those
-// that [WithFields] names, of "content", "session_id", "create_time", "expire_time", "ttl", "labels",
-// "metadata", "embedding" and "importance". Labels and metadata are replaced whole. Content that comes without an
-// embedding is embedded by the server. It returns the item as written, without its embedding.
+// Update changes the item with the given item's ID: the fields that are set in the given item, or those
+// that [WithFields] names, among "content", "session_id", "create_time", "expire_time", "ttl", "labels",
+// "metadata", "embedding" and "importance". Labels and metadata are replaced as a whole. The server embeds
+// content that comes without an embedding. It returns the item as written, without its embedding.
 //
-// It takes [WithFields], [WithExpectedRevision], with which it returns [ErrConflict] if the item has
-// another revision, and [WithRequestID]. It returns [ErrNotFound] if there is no such item.
+// It takes [WithFields], [WithExpectedRevision], with which it returns [ErrConflict] if the item's
+// revision differs, and [WithRequestID]. It returns [ErrNotFound] if there is no such item.
 func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
 	settings, err := writeSettingsFrom(options, fieldsOption, expectedRevisionOption)
 	if err != nil {
@@ -209,8 +209,7 @@ func (c *Client) Reset() error {
 	return err
 }
 
-// ResetNamespace removes everything of the namespace: items, state and history. It takes
-// [WithRequestID].
+// ResetNamespace removes everything in the namespace: items, state and history. It takes [WithRequestID].
 func (c *Client) ResetNamespace(ctx context.Context, options ...WriteOption) (Removed, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {

@@ -8,76 +8,75 @@ type HandleMessageOutcome string
 
 // Outcomes of [Client.HandleMessage].
 const (
-	// HandledNotACommand: it is none. Nothing was written, and there is no feedback.
+	// HandledNotACommand: the message is not a command. Nothing was written, and there is no feedback.
 	HandledNotACommand HandleMessageOutcome = "not_a_command"
 	// HandledSaved: the chosen message was saved.
 	HandledSaved HandleMessageOutcome = "saved"
-	// HandledAlreadySaved: the chosen message had been saved before, as Document. Nothing was written.
+	// HandledAlreadySaved: the chosen message had already been saved, as Document. Nothing was written.
 	HandledAlreadySaved HandleMessageOutcome = "already_saved"
-	// HandledNoMessage: among the last messages there is none of the agent with a text. Nothing was
-	// written.
+	// HandledNoMessage: the agent has no message with text among the last ones. Nothing was written.
 	HandledNoMessage HandleMessageOutcome = "no_message"
-	// HandledInvalidState: the chosen message is a command to save itself. Nothing was written.
+	// HandledInvalidState: the chosen message is itself a command to save. Nothing was written.
 	HandledInvalidState HandleMessageOutcome = "invalid_state"
 )
 
-// Document is a text that is kept whole and searched by its fragments. Of a document to be added only
-// the text is required. Times are in UTC.
+// Document is a text that is kept whole and searched by its fragments. A document to be added needs only
+// the text. Times are in UTC.
 type Document struct {
-	// ID names the document inside its namespace. Empty when added: the server makes one. 1 to 128
-	// bytes without control characters.
+	// ID of the document, unique in its namespace, 1 to 128 bytes without control characters. Empty when
+	// added: the server makes one.
 	ID string
 	// Text of the document. Required when added, at most 1 MiB. Empty in lists, in search results and
 	// after a write.
 	Text string
 	// Title of the document. Empty: none. At most 512 bytes.
 	Title string
-	// Source that the text comes from, such as a URL or a file's name. Never opened by the server.
+	// Source that the text comes from, such as a URL or a file name. Never opened by the server.
 	// Empty: not given. At most 2 KiB.
 	Source string
-	// SourceItemID is the id of the message that was saved. Empty: the document was added as one. Set
-	// by the server.
+	// SourceItemID is the id of the message that was saved as this document. Empty: it was added by
+	// [Client.AddDocument]. Set by the server.
 	SourceItemID string
 	// SessionID is the conversation that the document belongs to. Empty: none. At most 256 bytes.
 	SessionID string
-	// Labels for exact matching, as in {"topic": "travel"}. Its fragments are found by them as well.
+	// Labels for exact matching, as in {"topic": "travel"}. Searches for fragments also match them.
 	Labels map[string]string
-	// Metadata are JSON values that are kept with the document. At most 16 KiB as JSON.
+	// Metadata are JSON values stored with the document. At most 16 KiB as JSON.
 	Metadata map[string]any
-	// CreateTime is when the text came about. Zero when added: now.
+	// CreateTime is when the text was created. Zero when added: now.
 	CreateTime time.Time
 	// UpdateTime is when this version was written. Set by the server.
 	UpdateTime time.Time
-	// ExpireTime is when the document ceases to exist, with its fragments. Zero: never.
+	// ExpireTime is when the document expires, with its fragments. Zero: never.
 	ExpireTime time.Time
-	// TTL is another way to give ExpireTime: that long from now. Only in documents to be added.
+	// TTL is the time until it expires, in place of ExpireTime. Only in documents to be added.
 	TTL time.Duration
-	// Version counts its writes: 1 for the first. Set by the server.
+	// Version is the number of its writes, from 1. Set by the server.
 	Version int64
-	// FragmentCount is how many fragments it has. Set by the server.
+	// FragmentCount is the number of its fragments. Set by the server.
 	FragmentCount int
 	// SizeBytes is the size of the text in bytes of UTF-8. Set by the server.
 	SizeBytes int64
-	// Preview is the beginning of the text, at most 100 characters, and "..." when there is more. Set
-	// by the server, in lists and search results only.
+	// Preview is the beginning of the text, at most 100 characters, with "..." if there is more. Set
+	// by the server, only in lists and search results.
 	Preview string
 	// Revision of the namespace at which this version was written. Set by the server.
 	Revision int64
 	// Provenance records its writer, its sources and its trust. Set by the server. Nil: written by a caller
 	// without a name, and therefore trusted.
 	Provenance *Provenance
-	// Degraded names what the server could not do when this client wrote it, such as embedding its
-	// fragments. Empty: nothing.
+	// Degraded lists what the server could not do when this client wrote it, such as embedding its
+	// fragments. Empty: it did everything.
 	Degraded []Degradation
 }
 
 // Fragment is a piece of a document's text. Neighbours may overlap.
 type Fragment struct {
-	// ID names it inside its namespace. A new version of the document has new fragments.
+	// ID of the fragment, unique in its namespace. A new version of the document has new fragments.
 	ID string
-	// DocumentID of the document that it is a piece of.
+	// DocumentID of the document that it belongs to.
 	DocumentID string
-	// DocumentVersion of the document that it is a piece of.
+	// DocumentVersion is the version of that document.
 	DocumentVersion int64
 	// Index of the fragment in its document, from 0.
 	Index int
@@ -85,11 +84,11 @@ type Fragment struct {
 	Text string
 	// StartOffset in the document's text, in Unicode code points, from 0.
 	StartOffset int
-	// EndOffset is the first code point that is not in it.
+	// EndOffset is the first code point after it.
 	EndOffset int
 	// StartByte in the document's text, in bytes of UTF-8, from 0.
 	StartByte int
-	// EndByte is the first byte that is not in it.
+	// EndByte is the first byte after it.
 	EndByte int
 	// CreateTime is when it was made. UTC.
 	CreateTime time.Time
@@ -100,27 +99,27 @@ type Fragment struct {
 
 // SplitOptions configure how a text is split into fragments.
 type SplitOptions struct {
-	// MaxCharacters is the most Unicode code points of a fragment, 100 to 8000. Nil: the server's
-	// number, 1000 unless it is configured otherwise.
+	// MaxCharacters is the maximum number of Unicode code points of a fragment, 100 to 8000. Nil: the
+	// server's setting, by default 1000.
 	MaxCharacters *int
-	// OverlapCharacters is the most Unicode code points that a fragment repeats of the one before, at
-	// most half of MaxCharacters. Nil: the server's number, 100 unless it is configured otherwise.
+	// OverlapCharacters is the maximum overlap of fragments, in Unicode code points, up to half of
+	// MaxCharacters. Nil: the server's setting, by default 100.
 	OverlapCharacters *int
 }
 
 // HandleMessageOptions are the optional arguments of [Client.HandleMessage].
 type HandleMessageOptions struct {
-	// MessageID is the id of the item that is this message, if it is stored: it is never chosen.
-	// Empty: it is not stored.
+	// MessageID is the item id of this message, if it is stored, so that it is not chosen. Empty: it is not
+	// stored.
 	MessageID string
-	// AgentName is the name that the agent's messages have. Empty: any message of the assistant.
+	// AgentName is the name in the agent's messages. Empty: any message of the assistant.
 	AgentName string
-	// Commands that count, in place of the server's, at most 32, each of 1 to 64 characters. One with
-	// a space may stand anywhere in the message, in any case; one without must be the whole message, in
-	// any case, or stand in it in capitals. Empty: the server's.
+	// Commands to recognise, in place of the server's, at most 32, each of 1 to 64 characters. A command
+	// with a space may be anywhere in the message, in any case; one without must be the whole message, in
+	// any case, or be in it in capitals. Empty: the server's.
 	Commands []string
-	// MaxRecentMessages is how many of the last messages of the conversation are looked at, 1 to 100.
-	// Nil: the server's number, 5 unless it is configured otherwise.
+	// MaxRecentMessages is the number of last messages of the conversation to examine, 1 to 100. Nil: the
+	// server's setting, by default 5.
 	MaxRecentMessages *int
 	// Labels for the document.
 	Labels map[string]string
@@ -134,8 +133,7 @@ type HandleMessageOptions struct {
 type AddDocumentOptions struct {
 	// Split configures how the text is split. Nil: the server's settings.
 	Split *SplitOptions
-	// Replace lets the document take the place of the one that has its id, if there is one. False: an
-	// id that exists is refused.
+	// Replace replaces the document with this id, if there is one. False: an existing id is refused.
 	Replace bool
 }
 
@@ -153,9 +151,9 @@ type ListDocumentsOptions struct {
 	SessionID string
 	// Labels that the documents must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
-	// StartTime: documents whose CreateTime is at or after it. Zero: no bound.
+	// StartTime: documents whose CreateTime is at or after it. Zero: no limit.
 	StartTime time.Time
-	// EndTime: documents whose CreateTime is before it. Zero: no bound.
+	// EndTime: documents whose CreateTime is before it. Zero: no limit.
 	EndTime time.Time
 	// NewestFirst reverses the order.
 	NewestFirst bool
@@ -169,7 +167,7 @@ type ListDocumentsOptions struct {
 
 // SearchFragmentsOptions are the optional arguments of [Client.SearchFragments].
 type SearchFragmentsOptions struct {
-	// Limit is the most fragments wanted. Nil: 5. -1: no limit.
+	// Limit is the maximum number of fragments. Nil: 5. -1: no limit.
 	Limit *int
 	// DocumentIDs of the documents to search, at most 100. Empty: all.
 	DocumentIDs []string
@@ -177,18 +175,18 @@ type SearchFragmentsOptions struct {
 	SessionID string
 	// Labels that the documents must have: all of them, with exactly these values. Empty: any.
 	Labels map[string]string
-	// StartTime: documents whose CreateTime is at or after it. Zero: no bound.
+	// StartTime: documents whose CreateTime is at or after it. Zero: no limit.
 	StartTime time.Time
-	// EndTime: documents whose CreateTime is before it. Zero: no bound.
+	// EndTime: documents whose CreateTime is before it. Zero: no limit.
 	EndTime time.Time
 	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64
 	// Mode of the search. Empty: words and vectors together.
 	Mode RetrieveMode
-	// MaxTokens that the texts may take together, estimated. The least fitting are left out. Nil: no
-	// bound.
+	// MaxTokens is the maximum number of tokens of all texts together, estimated. The worst matches are
+	// omitted. Nil: no limit.
 	MaxTokens *int
-	// Explain adds to each result the breakdown of its score.
+	// Explain adds an explanation of its score to each result.
 	Explain bool
 	// PageSize is how many results are fetched at a time. 0: the server decides.
 	PageSize int
@@ -198,10 +196,10 @@ type SearchFragmentsOptions struct {
 	Sources []SourceKind
 }
 
-// LoadedDocument is a document with its text and, if they were asked for, all its fragments.
+// LoadedDocument is a document with its text and, if requested, all its fragments.
 type LoadedDocument struct {
 	*Document
-	// Fragments of the document, in their order. Empty unless asked for.
+	// Fragments of the document, in order. Empty unless requested.
 	Fragments []*Fragment
 	// NamespaceRevision that the answer reflects.
 	NamespaceRevision int64
@@ -211,17 +209,18 @@ type LoadedDocument struct {
 type HandledMessage struct {
 	// Outcome for the message.
 	Outcome HandleMessageOutcome
-	// Feedback to show to the user. Empty: the message is no command.
+	// Feedback is a message for the user. Empty: the message is not a command.
 	Feedback string
 	// Command that was recognised. Empty: none.
 	Command string
-	// Message that was chosen. Nil: none was.
+	// Message that was chosen. Nil: none.
 	Message *Item
 	// Document that the message is saved as, with its text. Nil: it is not saved.
 	Document *Document
-	// Fragments of the document, in their order. Empty: it is not saved.
+	// Fragments of the document, in order. Empty: it is not saved.
 	Fragments []*Fragment
-	// Degraded names what the server could not do, such as embedding the fragments. Empty: nothing.
+	// Degraded lists what the server could not do, such as embedding the fragments. Empty: it did
+	// everything.
 	Degraded []Degradation
 	// Revision of the namespace that the answer reflects; after the write, if there was one.
 	Revision int64
@@ -229,7 +228,7 @@ type HandledMessage struct {
 
 // RemovedDocument reports what was deleted with a document.
 type RemovedDocument struct {
-	// FragmentCount is how many fragments were removed.
+	// FragmentCount is the number of removed fragments.
 	FragmentCount int64
 	// Revision of the namespace afterwards.
 	Revision int64
@@ -237,9 +236,9 @@ type RemovedDocument struct {
 
 // FragmentResults are the fragments found, and facts about the search.
 type FragmentResults struct {
-	// Results, the best first.
+	// Results, best first.
 	Results []FragmentResult
-	// Degraded names what the server could not do for this answer. Empty: nothing.
+	// Degraded lists what the server could not do for this answer. Empty: it did everything.
 	Degraded []Degradation
 	// Revision of the namespace that the answer reflects.
 	Revision int64
@@ -249,7 +248,7 @@ type FragmentResults struct {
 type FragmentResult struct {
 	// Fragment that was found.
 	Fragment *Fragment
-	// Document that it is a piece of, without its text.
+	// Document that it belongs to, without its text.
 	Document *Document
 	// Score of the fragment, higher is better.
 	Score float64

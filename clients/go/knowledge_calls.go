@@ -71,9 +71,9 @@ func (c *Client) handleMessageRequest(
 
 // AddDocument splits a text and stores it with its fragments, all or nothing; it returns the document as
 // written, without its text. Nil options are the defaults. It takes [WithExpectedVersion], only with
-// Replace, with which it returns [ErrConflict] if the document has another version, and [WithRequestID].
+// Replace, with which it returns [ErrConflict] if the document's version differs, and [WithRequestID].
 //
-// It returns [ErrAlreadyExists] if there is a document of its id and Replace is not set.
+// It returns [ErrAlreadyExists] if a document with its id exists and Replace is not set.
 func (c *Client) AddDocument(
 	ctx context.Context, document *Document, options *AddDocumentOptions, write ...WriteOption,
 ) (*Document, error) {
@@ -106,7 +106,7 @@ func (c *Client) AddDocument(
 	return written, nil
 }
 
-// GetDocument returns a document with its text and, if asked for, all its fragments, which it fetches
+// GetDocument returns a document with its text and, if requested, all its fragments, which it fetches
 // page by page. Nil options are the defaults.
 //
 // It returns [ErrNotFound] if there is no such document, and an error with [ReasonInvalidPageToken] if
@@ -170,7 +170,7 @@ func (c *Client) ListDocuments(
 }
 
 // DeleteDocument removes a document and all its fragments, from the records and from every index. It
-// takes [WithExpectedVersion], with which it returns [ErrConflict] if the document has another version,
+// takes [WithExpectedVersion], with which it returns [ErrConflict] if the document's version differs,
 // and [WithRequestID]. It returns [ErrNotFound] if there is no such document.
 func (c *Client) DeleteDocument(ctx context.Context, id string, write ...WriteOption) (*RemovedDocument, error) {
 	settings, err := writeSettingsFrom(write, expectedVersionOption)

@@ -2,10 +2,10 @@ package memory
 
 import "github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 
-// documentFrom converts a document to be added: without the fields that only the server sets.
+// documentFrom converts a document to be added, without the fields that only the server sets.
 func documentFrom(document *Document) (*memoryv1.Document, error) {
 	if document == nil {
-		return nil, invalidArgument("document", "document: there is no document")
+		return nil, invalidArgument("document", "document: the document is missing")
 	}
 	metadata, err := optionalStructFrom(document.Metadata, "document.metadata")
 	if err != nil {
@@ -51,7 +51,7 @@ func documentTo(document *memoryv1.Document) *Document {
 	}
 }
 
-// splitFrom converts how a text is split. Nil stays unset.
+// splitFrom converts split options. Nil stays unset.
 func splitFrom(split *SplitOptions) (*memoryv1.SplitOptions, error) {
 	if split == nil {
 		return nil, nil

@@ -15,7 +15,7 @@ func addDocument(t *testing.T, client *memory.Client, id, text string) *memory.D
 	return ok[*memory.Document](t)(client.AddDocument(soon(t), &memory.Document{ID: id, Text: text}, nil))
 }
 
-// prose is a text of so many different sentences, longer in bytes than in code points.
+// prose returns a text of the given number of different sentences, longer in bytes than in code points.
 func prose(sentences int) string {
 	var text strings.Builder
 	for i := range sentences {

@@ -7,8 +7,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// Memory keeps messages and tool results, and finds them again. [*Client] and [*InMemoryMemory]
-// implement it.
+// Memory stores and finds messages and tool results. [*Client] and [*InMemoryMemory] implement it.
 type Memory interface {
 	MemoryRetriever
 	// Add writes one item.
@@ -17,14 +16,14 @@ type Memory interface {
 	Reset() error
 }
 
-// MemoryRetriever finds what was added.
+// MemoryRetriever finds added items.
 type MemoryRetriever interface {
 	// Retrieve returns items; without options all of them, in the order in which they were added.
 	Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error)
 }
 
-// MemoryItem is one remembered item. [*Item] has all fields that the server keeps; your own
-// implementations can be added as well, see [NewItem].
+// MemoryItem is one remembered item. [*Item] has all fields that the server stores; you can also add your
+// own implementations, see [NewItem].
 type MemoryItem interface {
 	// GetId returns the item's id. Empty: it gets one when it is added.
 	GetId() MemoryItemId
@@ -39,7 +38,7 @@ type MemoryItem interface {
 // MemoryItemId identifies an item within its namespace.
 type MemoryItemId string
 
-// AsMessages returns the items that are messages, as messages, in their order.
+// AsMessages returns the items that are messages, as messages, in order.
 func AsMessages(items []MemoryItem) []*llms.Message {
 	var messages []*llms.Message
 	for _, item := range items {

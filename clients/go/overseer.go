@@ -11,46 +11,46 @@ const (
 	VerdictRelevant KeyVerdict = "relevant"
 	// VerdictNotRelevant: the goal does not need it.
 	VerdictNotRelevant KeyVerdict = "not_relevant"
-	// VerdictOmitted: the goal needs it, but it is over the limit or the number of tokens, or was
-	// removed meanwhile. The reason says which.
+	// VerdictOmitted: the goal needs it, but it exceeds Limit or MaxTokens, or was removed meanwhile. The
+	// reason shows which.
 	VerdictOmitted KeyVerdict = "omitted"
 )
 
 // CheckRelevanceOptions are the optional arguments of [Client.CheckRelevance].
 type CheckRelevanceOptions struct {
-	// Limit is the most entries wanted, at most 100. Nil: 10. 0: none; only decisions are returned.
+	// Limit is the maximum number of entries, up to 100. Nil: 10. 0: none; only decisions are returned.
 	Limit *int
-	// MaxTokens that the values of the answer may take together, estimated. An entry that does not fit
-	// is left out whole. Nil: 2000. -1: no bound but that of a response, about 3 MiB.
+	// MaxTokens is the maximum number of tokens of all values together, estimated. An entry that does not
+	// fit is omitted as a whole. Nil: 2000. -1: no limit except that of a response, about 3 MiB.
 	MaxTokens *int
-	// Pattern that the keys match, a glob as in [Client.SearchState]. Empty: all keys.
+	// Pattern that keys must match, a glob as in [Client.SearchState]. Empty: all keys.
 	Pattern string
-	// MaxCandidates is the most keys to be decided on, at most 200. Nil: 50.
+	// MaxCandidates is the maximum number of keys to decide on, up to 200. Nil: 50.
 	MaxCandidates *int
-	// OmitValues leaves the values out, and ContextText empty.
+	// OmitValues omits the values, and leaves ContextText empty.
 	OmitValues bool
 	// DecideBy selects the decider. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
-	// Explain adds to each decision the breakdown of its score.
+	// Explain adds an explanation of its score to each decision.
 	Explain bool
 }
 
 // EvaluateForStorageOptions are the optional arguments of [Client.EvaluateForStorage].
 type EvaluateForStorageOptions struct {
-	// Goal that the tool was called for, at most 16 KiB. Empty: not known.
+	// Goal of the tool call, at most 16 KiB. Empty: unknown.
 	Goal string
 	// Save saves the result if the decision is to keep it. False: the decision is only returned.
 	Save bool
-	// Arguments that the tool was called with, at most 16 KiB as JSON. Nil: not known.
+	// Arguments of the tool call, at most 16 KiB as JSON. Nil: unknown.
 	Arguments map[string]any
-	// IsError says that the tool failed; such a result is never kept.
+	// IsError reports that the tool failed; such a result is never kept.
 	IsError bool
-	// Key to save under. Empty: the overseer names one.
+	// Key to save under. Empty: the overseer chooses one.
 	Key string
-	// Overwrite lets the save replace the value of a key that exists, if that value is still the one
-	// that the decision was made from. False: a key that exists is left alone.
+	// Overwrite replaces the value of an existing key, if it is still the value on which the decision was
+	// based. False: an existing key is left unchanged.
 	Overwrite bool
-	// TTL is how long a saved entry lives from now. 0: until it is deleted.
+	// TTL is the time until a saved entry expires. 0: it never does.
 	TTL time.Duration
 	// DecideBy selects the decider. Empty: the language model if available, else rules.
 	DecideBy DecidedBy
@@ -62,32 +62,32 @@ type KeyDecision struct {
 	Key string
 	// Verdict on the key.
 	Verdict KeyVerdict
-	// DecidedBy says what decided on this key.
+	// DecidedBy is the decider for this key.
 	DecidedBy DecidedBy
-	// Reason for the verdict, for a human.
+	// Reason for the verdict, for humans.
 	Reason string
-	// Score of the key in the search for candidates, 0 to 1. 0: the search did not find it, and it is
-	// a candidate because the namespace has few keys.
+	// Score of the key in the search for candidates, 0 to 1. 0: not found by the search, but a
+	// candidate because the namespace has few keys.
 	Score float64
 	// Explanation holds the contributions that add up to the score. Empty unless requested.
 	Explanation []Contribution
 }
 
-// Relevance is the state that a goal needs. Its Decision is by rules also when there was no state to
-// decide on.
+// Relevance is the state that a goal needs. Its Decision is by rules also if there was no state to decide
+// on.
 type Relevance struct {
 	Decision
-	// Entries that the goal needs, the most relevant first.
+	// Entries that the goal needs, most relevant first.
 	Entries []*StateEntry
-	// Decisions on every candidate, those on Entries first and in their order. A key that is not here
-	// was not a candidate.
+	// Decisions, one for each candidate: first those on Entries, in the same order. A key without a
+	// decision was not a candidate.
 	Decisions []KeyDecision
 	// ContextText is the entries as a block for a prompt. It is stored data, not instructions. Empty: no
 	// entries.
 	ContextText string
 	// TokenCount of ContextText, estimated.
 	TokenCount int
-	// KeyCount is how many keys the namespace has that match the pattern.
+	// KeyCount is the number of keys in the namespace that match the pattern.
 	KeyCount int64
 }
 
@@ -104,9 +104,9 @@ type StorageDecision struct {
 	Entry *StateEntry
 	// Skipped reports that results of this tool are never kept.
 	Skipped bool
-	// Description to keep with the value, so that it is found again. Empty: it is not worth keeping.
+	// Description to store with the value, by which it is found. Empty: it is not worth keeping.
 	Description string
-	// ExistingVersion of the key when it was decided on, for a SaveState of the caller's own with
+	// ExistingVersion of the key at the time of the decision, for your own SaveState with
 	// [WithExpectedVersion]. 0: the key did not exist.
 	ExistingVersion int64
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// CheckRelevance returns the state entries that a goal needs, with their values; the goal is what the
-// agent is about to work on, in plain words. A key that does not exist is never returned. Nil options
-// are the defaults.
+// CheckRelevance returns the state entries that a goal needs, with their values; the goal is what the agent
+// will work on, in plain words. A key that does not exist is never returned. Nil options are the defaults.
 //
 // With DecidedByLLM it returns [ErrFailedPrecondition] if the server has no language model
 // ([ReasonLLMRequired]), and [ErrUnavailable] if the model fails ([ReasonLLMUnavailable]).
@@ -70,8 +69,8 @@ func (c *Client) checkRelevanceRequest(
 // [WithRequestID].
 //
 // With DecidedByLLM it returns [ErrFailedPrecondition] if the server has no language model
-// ([ReasonLLMRequired]), and [ErrUnavailable] if the model fails ([ReasonLLMUnavailable]); nothing is
-// written then.
+// ([ReasonLLMRequired]), and [ErrUnavailable] if the model fails ([ReasonLLMUnavailable]); then
+// nothing is written.
 func (c *Client) EvaluateForStorage(
 	ctx context.Context, toolName string, result any, options *EvaluateForStorageOptions, write ...WriteOption,
 ) (*StorageDecision, error) {

@@ -12,13 +12,13 @@ import (
 const (
 	// namespaceHeader is the metadata key of a call's namespace, for proxies.
 	namespaceHeader = "memory-namespace"
-	// Longer names are no namespaces, and would fill the metadata.
+	// Longer names are not valid namespaces, and would fill the metadata.
 	namespaceHeaderBytesMax = 1024
 )
 
 // orderOf returns the indexes of the addresses in the order in which the calls of a namespace try them:
-// that of their weights, the highest first. Without a namespace it is the order in which they were given.
-// It is the same in every client: see "Several servers" in clients/README.md, and clients/placement.json.
+// by weight, highest first; without a namespace, as given. The order is the same in every client: see
+// "Several servers" in clients/README.md, and clients/placement.json.
 func orderOf(addresses []string, namespace string) []int {
 	order := make([]int, len(addresses))
 	weights := make([]uint64, len(addresses))
@@ -32,7 +32,7 @@ func orderOf(addresses []string, namespace string) []int {
 	return order
 }
 
-// weightOf returns the weight that an address has for a namespace: the first 8 bytes, as an unsigned
+// weightOf returns the weight of an address for a namespace: the first 8 bytes, as an unsigned
 // big-endian integer, of the SHA-256 of the address, a zero byte and the namespace.
 func weightOf(address, namespace string) uint64 {
 	digest := sha256.Sum256([]byte(address + "\x00" + namespace))
@@ -55,7 +55,7 @@ func headerOf(namespace string) []string {
 	return []string{namespaceHeader, encoded.String()}
 }
 
-// namespaceIn returns the namespace that a request is about. Empty: it has none.
+// namespaceIn returns the namespace of a request. Empty: none.
 func namespaceIn(request any) string {
 	if named, ok := request.(interface{ GetNamespace() string }); ok {
 		return named.GetNamespace()

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// shared is what the tests of all clients read.
+// shared is the file that the tests of all clients read.
 type shared struct {
 	Placements []struct {
 		Addresses []string
@@ -95,7 +95,7 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// failure is the error of a call whose server is unavailable, or gives a reason for not answering.
+// failure returns the error of a call whose server is unavailable or reports a reason.
 func failure(t *testing.T, code codes.Code, reason string) error {
 	t.Helper()
 	detailed := status.New(code, "away")

@@ -27,7 +27,7 @@ type QuarantinedWrite struct {
 	Reason string
 	// CreateTime is when the server received it.
 	CreateTime time.Time
-	// ExpireTime is when it is deleted if it was not reviewed.
+	// ExpireTime is when it is deleted without a review.
 	ExpireTime time.Time
 	// Items as they would be written, with their provenance and without embeddings.
 	Items []*Item
@@ -35,7 +35,7 @@ type QuarantinedWrite struct {
 
 // ReviewedWrite is the result of [Client.ReviewQuarantined].
 type ReviewedWrite struct {
-	// ItemCount is how many items were written; 0 where it was deleted.
+	// ItemCount is how many items were written; 0 if the write was deleted.
 	ItemCount int
 	// Revision of the namespace afterwards.
 	Revision int64
@@ -43,8 +43,8 @@ type ReviewedWrite struct {
 	Degraded []Degradation
 }
 
-// ListQuarantined yields the writes of the client's namespace that the server's write policy put into
-// quarantine, the oldest first; pages are fetched as needed. It takes [WithEntriesPerPage].
+// ListQuarantined yields the writes to the client's namespace that are in quarantine, oldest first;
+// pages are fetched as needed. It takes [WithEntriesPerPage].
 func (c *Client) ListQuarantined(ctx context.Context, options ...ListOption) iter.Seq2[QuarantinedWrite, error] {
 	return paged(func(token string) ([]QuarantinedWrite, string, error) {
 		preview, pageSize, err := listSettingsFrom(options)
@@ -74,9 +74,9 @@ func (c *Client) ListQuarantined(ctx context.Context, options ...ListOption) ite
 // ReviewQuarantined releases or deletes a write of the client's namespace that is in quarantine. A
 // released write is applied as if it were made now, with its original provenance. It is never retried.
 //
-// It returns [ErrNotFound] if the write is not in quarantine or no longer there, [ErrAlreadyExists] if
-// an item of its id was written meanwhile, and [ErrAborted] if the items it changes were changed
-// meanwhile: then it stays in quarantine.
+// It returns [ErrNotFound] if the write is not in quarantine, or no longer there, [ErrAlreadyExists] if
+// an item with its id was written meanwhile, and [ErrConflict] if the items it changes were changed
+// meanwhile. In the last two cases it stays in quarantine.
 func (c *Client) ReviewQuarantined(
 	ctx context.Context, id string, decision QuarantineDecision,
 ) (*ReviewedWrite, error) {

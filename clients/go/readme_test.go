@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTheFirstExampleOfTheReadmeRuns does what a newcomer does: the example into an empty project, and run.
+// TestTheFirstExampleOfTheReadmeRuns runs the example in an empty project, like a newcomer.
 func TestTheFirstExampleOfTheReadmeRuns(t *testing.T) {
 	needServer(t)
 	readme := string(ok[[]byte](t)(os.ReadFile("README.md")))

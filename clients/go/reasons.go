@@ -1,28 +1,28 @@
 package memory
 
-// Reason says why a call failed, for programs to act on. A reason never changes its meaning; a newer
-// server may send ones that are not in this list.
+// Reason is the cause of a failed call, for programs. A reason never changes its meaning; a newer server
+// may send others than these.
 type Reason string
 
-// Why calls fail. The code that each comes with is in the comment of the server's ErrorReason.
+// The reasons. The protos' ErrorReason documents the code of each.
 const (
 	// ReasonInvalidField: a field of the request is missing, malformed or out of range.
 	ReasonInvalidField Reason = "INVALID_FIELD"
-	// ReasonDimensionMismatch: a vector has another dimension than the namespace.
+	// ReasonDimensionMismatch: the vector's dimension is not the namespace's.
 	ReasonDimensionMismatch Reason = "DIMENSION_MISMATCH"
 	// ReasonInvalidPageToken: a page token was not issued by this server for this request.
 	ReasonInvalidPageToken Reason = "INVALID_PAGE_TOKEN"
-	// ReasonLimitExceeded: a value or a message is larger than a limit allows.
+	// ReasonLimitExceeded: a value or a message exceeds a limit.
 	ReasonLimitExceeded Reason = "LIMIT_EXCEEDED"
-	// ReasonOverloaded: the server has too much to do; retry after the error's RetryAfter.
+	// ReasonOverloaded: the server is overloaded; retry after the error's RetryAfter.
 	ReasonOverloaded Reason = "OVERLOADED"
-	// ReasonItemNotFound: no item of this id is in the namespace.
+	// ReasonItemNotFound: the namespace has no item with this id.
 	ReasonItemNotFound Reason = "ITEM_NOT_FOUND"
-	// ReasonStateNotFound: no state of this key is in the namespace.
+	// ReasonStateNotFound: the namespace has no state with this key.
 	ReasonStateNotFound Reason = "STATE_NOT_FOUND"
 	// ReasonNamespaceNotFound: nothing was ever written to the namespace, or it was deleted.
 	ReasonNamespaceNotFound Reason = "NAMESPACE_NOT_FOUND"
-	// ReasonItemAlreadyExists: an item of this id exists already.
+	// ReasonItemAlreadyExists: an item with this id already exists.
 	ReasonItemAlreadyExists Reason = "ITEM_ALREADY_EXISTS"
 	// ReasonVersionMismatch: the expected version is not the current one, which is in
 	// Metadata["current_version"].
@@ -40,31 +40,31 @@ const (
 	ReasonStorageUnavailable Reason = "STORAGE_UNAVAILABLE"
 	// ReasonStorageFull: the disk is full; nothing was written.
 	ReasonStorageFull Reason = "STORAGE_FULL"
-	// ReasonUnsupported: this server does not offer what was asked for.
+	// ReasonUnsupported: this server does not support the call.
 	ReasonUnsupported Reason = "UNSUPPORTED"
 	// ReasonShuttingDown: the server is stopping.
 	ReasonShuttingDown Reason = "SHUTTING_DOWN"
-	// ReasonInternal: the server failed in a way it did not foresee.
+	// ReasonInternal: the server failed unexpectedly.
 	ReasonInternal Reason = "INTERNAL"
-	// ReasonLLMUnavailable: the language model did not answer, or not in a way that could be read.
+	// ReasonLLMUnavailable: the language model did not answer, or its answer was unusable.
 	ReasonLLMUnavailable Reason = "LLM_UNAVAILABLE"
 	// ReasonLLMRequired: the request needs a language model, and the server runs without one.
 	ReasonLLMRequired Reason = "LLM_REQUIRED"
-	// ReasonMemoryNotFound: no fact of this id is in the namespace.
+	// ReasonMemoryNotFound: the namespace has no fact with this id.
 	ReasonMemoryNotFound Reason = "MEMORY_NOT_FOUND"
-	// ReasonDocumentNotFound: no document of this id is in the namespace.
+	// ReasonDocumentNotFound: the namespace has no document with this id.
 	ReasonDocumentNotFound Reason = "DOCUMENT_NOT_FOUND"
-	// ReasonUnauthenticated: the call carries no credential, or one that is not valid.
+	// ReasonUnauthenticated: the call has no credential, or an invalid one.
 	ReasonUnauthenticated Reason = "UNAUTHENTICATED"
 	// ReasonPermissionDenied: the credential does not allow the call on this namespace.
 	ReasonPermissionDenied Reason = "PERMISSION_DENIED"
 	// ReasonDeadlineExceeded: the deadline passed before the work began; nothing was written.
 	ReasonDeadlineExceeded Reason = "DEADLINE_EXCEEDED"
-	// ReasonDocumentAlreadyExists: a document of this id exists already.
+	// ReasonDocumentAlreadyExists: a document with this id already exists.
 	ReasonDocumentAlreadyExists Reason = "DOCUMENT_ALREADY_EXISTS"
-	// ReasonWriteRejected: the server's write policy does not let in what Metadata["field"] names; nothing was
+	// ReasonWriteRejected: the server's write policy rejects the field in Metadata["field"]; nothing was
 	// written.
 	ReasonWriteRejected Reason = "WRITE_REJECTED"
-	// ReasonQuarantinedNotFound: no write of this id is in quarantine, or no more.
+	// ReasonQuarantinedNotFound: no write with this id is in quarantine, or it is no longer there.
 	ReasonQuarantinedNotFound Reason = "QUARANTINED_NOT_FOUND"
 )

@@ -19,8 +19,8 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// refusing runs a gRPC server that answers every call with a code and trailers, keys and values by turns; it
-// returns its address and how often each method was called.
+// refusing runs a gRPC server that answers every call with a code and trailers, given as alternating keys
+// and values. It returns the address and the number of calls of each method.
 func refusing(t *testing.T, code codes.Code, trailers ...string) (address string, attempts func(method string) int) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -109,7 +109,7 @@ func TestAnOverloadedServerIsAskedAgainWhenItSaysSo(t *testing.T) {
 	}
 }
 
-// TestACallThatComesTooEarlyComesAgain: one call a second, and no caller has to know of it.
+// TestACallThatComesTooEarlyComesAgain: one call a second is allowed, which callers do not notice.
 func TestACallThatComesTooEarlyComesAgain(t *testing.T) {
 	running := ownServer(t, t.TempDir(), "--calls-per-s-max", "1", "--embedder", "none")
 	client := dialTo(t, running.address)
@@ -147,7 +147,7 @@ func TestACallThatTheOtherSideEndsWasNotCancelled(t *testing.T) {
 	wantError(t, firstError(client.Watch(soon(t))), memory.ErrUnavailable)
 }
 
-// ends are the ways in which a server can go.
+// ends are the ways in which a server can end.
 var ends = map[string]func(*server){"killed": (*server).kill, "stopped": (*server).stop}
 
 // TestCallsGoOnWhileTheServerIsRestarted: writers and readers notice nothing, however the server ends.
@@ -157,7 +157,7 @@ func TestCallsGoOnWhileTheServerIsRestarted(t *testing.T) {
 			dataDir := t.TempDir()
 			running := ownServer(t, dataDir)
 			client := dialTo(t, running.address)
-			ok[*memory.ServerInfo](t)(client.Info(soon(t))) // From here on it waits.
+			ok[*memory.ServerInfo](t)(client.Info(soon(t))) // From here on, calls wait.
 			const writers = 4
 			written := make(chan int, writers)
 			ctx, stop := context.WithCancel(soon(t))

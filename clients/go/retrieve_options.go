@@ -8,50 +8,49 @@ import (
 // RetrieveMode selects how a query is matched.
 type RetrieveMode string
 
-// The modes of a query. An empty one: what fits the query.
+// The modes of a query. Empty: as suits the query.
 const (
 	RetrieveHybrid  RetrieveMode = "hybrid"  // Words and vectors together.
 	RetrieveVector  RetrieveMode = "vector"  // Cosine similarity of vectors.
 	RetrieveLexical RetrieveMode = "lexical" // Words alone (BM25).
 )
 
-// ScoreWeights tell how much counts in the score of a result. They are relative: each is finite and 0
-// or more, and one of them above 0.
+// ScoreWeights are the weights of the parts of a score: relative, finite and not negative, at least one
+// positive.
 type ScoreWeights struct {
 	// Lexical is the weight of words. Nil: 0.75.
 	Lexical *float64 `json:"lexical,omitempty"`
-	// Vector is the weight of the vectors' similarity. Nil: 0.25.
+	// Vector is the weight of vector similarity. Nil: 0.25.
 	Vector *float64 `json:"vector,omitempty"`
-	// Recency is the weight of an item's age: 1 for one of now, one half after a half-life. 0: none.
+	// Recency is the weight of recency: 1 for an item of now, 0.5 for one a half-life older. 0: none.
 	Recency float64 `json:"recency,omitempty"`
-	// RecencyHalfLife is the age at which recency is one half. 0: 7 days.
+	// RecencyHalfLife is the age at which recency is 0.5. 0: 7 days.
 	RecencyHalfLife time.Duration `json:"recency_half_life,omitempty"`
-	// Importance is the weight of the items' importance. 0: none.
+	// Importance is the weight of importance. 0: none.
 	Importance float64 `json:"importance,omitempty"`
-	// Usage is the weight of how often an item was used: with n uses, n / (n + 3). 0: none.
-	// [WithRecordUsage] counts them.
+	// Usage is the weight of usage, n / (n + 3) after n uses. 0: none. [WithRecordUsage] counts them.
 	Usage float64 `json:"usage,omitempty"`
 }
 
-// MemoryRetrieveOptions tell what is wanted. Set them by the With functions.
+// MemoryRetrieveOptions select items. Set them by the With functions.
 type MemoryRetrieveOptions struct {
-	// Limit is the most items wanted. -1: no limit.
+	// Limit is the maximum number of items. -1: no limit.
 	Limit int `json:"limit"`
 	// Query is a text to find items for. Empty: none.
 	Query string `json:"query,omitempty"`
 	// QueryEmbedding is the query's vector, in place of embedding the text. Nil: none.
 	QueryEmbedding []float32 `json:"query_embedding,omitempty"`
-	// SessionID that the items have. Empty: any.
+	// SessionID of the items. Empty: any.
 	SessionID string `json:"session_id,omitempty"`
 	// Filter is an expression that holds for the items, see [WithFilter]. Empty: none.
 	Filter string `json:"filter,omitempty"`
-	// Labels that the items have, all of them. Empty: any.
+	// Labels that the items must have, all of them. Empty: any.
 	Labels map[string]string `json:"labels,omitempty"`
-	// StartTime: items that happened at or after it. Zero: no bound.
+	// StartTime: items that happened at or after it. Zero: no limit.
 	StartTime time.Time `json:"start_time,omitzero"`
-	// EndTime: items that happened before it. Zero: no bound.
+	// EndTime: items that happened before it. Zero: no limit.
 	EndTime time.Time `json:"end_time,omitzero"`
-	// Kinds that the items have one of. Empty: those of a conversation.
+	// Kinds: only items of these kinds. Empty: those of a conversation.
 	Kinds []ItemKind `json:"kinds,omitempty"`
 	// MinTrust is the lowest trust of the items, 0 to 1. Nil: any.
 	MinTrust *float64 `json:"min_trust,omitempty"`
@@ -60,35 +59,35 @@ type MemoryRetrieveOptions struct {
 	Sources []SourceKind `json:"sources,omitempty"`
 	// MinScore is the lowest score of a result. Nil: any.
 	MinScore *float64 `json:"min_score,omitempty"`
-	// Mode of the search. Empty: what fits the query.
+	// Mode of the search. Empty: as suits the query.
 	Mode RetrieveMode `json:"mode,omitempty"`
-	// Now is what times in the query are relative to, and from which ages count. Zero: the time of the
+	// Now is the time to which times in the query and ages of items are relative. Zero: the time of the
 	// call.
 	Now time.Time `json:"now,omitzero"`
-	// Weights of what a score is made of. Nil: the defaults.
+	// Weights of the parts of a score. Nil: the defaults.
 	Weights *ScoreWeights `json:"weights,omitempty"`
-	// ContextWindow is how many neighbours before and after a result come with it.
+	// ContextWindow adds up to this many neighbours before and after each result.
 	ContextWindow int `json:"context_window,omitempty"`
-	// MaxTokens that the texts of the results may take together, estimated. Nil: no bound.
+	// MaxTokens is the maximum number of tokens of the results' texts together, estimated. Nil: no limit.
 	MaxTokens *int `json:"max_tokens,omitempty"`
-	// Rerank lets the server's reranker put the best results in order.
+	// Rerank reorders the best results by the server's reranker.
 	Rerank bool `json:"rerank,omitempty"`
 	// RecordUsage counts each result as used once.
 	RecordUsage bool `json:"record_usage,omitempty"`
-	// Explain adds to each result the breakdown of its score.
+	// Explain adds an explanation of its score to each result.
 	Explain bool `json:"explain,omitempty"`
 	// IncludeEmbeddings returns the items' vectors.
 	IncludeEmbeddings bool `json:"include_embeddings,omitempty"`
-	// NewestFirst turns the order of a list round.
+	// NewestFirst reverses the order of a list.
 	NewestFirst bool `json:"newest_first,omitempty"`
 	// PageSize is how many items are fetched at a time. 0: the server decides.
 	PageSize int `json:"page_size,omitempty"`
 }
 
-// MemoryRetrieveOption changes what is retrieved or listed.
+// MemoryRetrieveOption sets an option of a retrieval or a list.
 type MemoryRetrieveOption func(o *MemoryRetrieveOptions)
 
-// NewMemoryRetrieveOptions returns the options that hold when none are given: no limit, no filter.
+// NewMemoryRetrieveOptions returns the default options: no limit, no filter.
 func NewMemoryRetrieveOptions() *MemoryRetrieveOptions {
 	return &MemoryRetrieveOptions{Limit: -1}
 }
@@ -101,12 +100,12 @@ func retrieveOptionsFrom(options []MemoryRetrieveOption) *MemoryRetrieveOptions 
 	return wanted
 }
 
-// WithMaxLimit sets the most items wanted: without a query the newest, with one the best. 0: none.
+// WithMaxLimit sets the most items to return: with a query the best, without one the newest. 0: none.
 func WithMaxLimit(limit int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Limit = limit }
 }
 
-// WithNoLimit wants all items; they are fetched page by page. It is so without any option, too.
+// WithNoLimit returns all items, fetched page by page, which is the default.
 func WithNoLimit() MemoryRetrieveOption {
 	return WithMaxLimit(-1)
 }
@@ -122,20 +121,20 @@ func WithQueryEmbedding(vector []float32) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.QueryEmbedding = vector }
 }
 
-// WithSession wants items of one conversation.
+// WithSession returns only items of one conversation.
 func WithSession(id string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.SessionID = id }
 }
 
-// WithFilter wants items for which an expression holds, such as
-// `labels.topic = "travel" AND create_time >= "2023-05-01" AND NOT metadata.draft = true`. Its language
-// is a subset of AIP-160. One that is malformed is [ErrInvalidArgument], and the message says where.
+// WithFilter returns only items that match an expression, such as `labels.topic = "travel" AND
+// create_time >= "2023-05-01" AND NOT metadata.draft = true`. Its language is a subset of AIP-160. For a
+// malformed one the call returns [ErrInvalidArgument], whose message shows where.
 func WithFilter(expression string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Filter = expression }
 }
 
-// WithLabels wants items that have all these labels, with these very values. Given several times,
-// it adds to those before.
+// WithLabels returns only items that have all these labels, with exactly these values. Repeated use adds
+// labels.
 func WithLabels(labels map[string]string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) {
 		if o.Labels == nil {
@@ -145,44 +144,45 @@ func WithLabels(labels map[string]string) MemoryRetrieveOption {
 	}
 }
 
-// WithTimeRange wants items that happened at or after start and before end. A zero time is no bound.
+// WithTimeRange returns only items that happened at or after start and before end. Zero: no limit.
 func WithTimeRange(start, end time.Time) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.StartTime, o.EndTime = start, end }
 }
 
-// WithKinds wants items of these kinds. Without it: those of a conversation, which are
+// WithKinds returns only items of these kinds. Without it: those of a conversation, which are
 // [KindPlain], [KindMessage], [KindResponse] and [KindReflection].
 func WithKinds(kinds ...ItemKind) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Kinds = append(o.Kinds, kinds...) }
 }
 
-// WithMinTrust wants items that are trusted at least this much, 0 to 1.
+// WithMinTrust returns only items that are trusted at least this much, 0 to 1.
 func WithMinTrust(trust float64) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.MinTrust = &trust }
 }
 
-// WithSources wants items whose content comes from one of these. Without it: from any.
+// WithSources returns only items whose content comes from these sources. Without it: from any.
 func WithSources(sources ...SourceKind) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Sources = append(o.Sources, sources...) }
 }
 
-// WithMinScore wants results that score at least this. Only with a query.
+// WithMinScore returns only results that score at least this. Only with a query.
 func WithMinScore(score float64) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.MinScore = &score }
 }
 
-// WithMode sets by what a query is answered. Without it: by what fits. Only with a query.
+// WithMode sets how a query is matched. Without it: as suits the query. Only with a query.
 func WithMode(mode RetrieveMode) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Mode = mode }
 }
 
-// WithNow sets what "yesterday" or "last May" in the query is relative to, and from which the age of an
-// item counts. Without it: the time of the call.
+// WithNow sets the time to which "yesterday" or "last May" in the query, and ages of items, are relative.
+// Without it: the time of the call.
 func WithNow(now time.Time) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Now = now }
 }
 
-// WithWeights sets what a score is made of. Without it: words and vectors. Only with a query.
+// WithWeights sets the weights of the parts of a score. Without it: of words and vectors. Only with a
+// query.
 func WithWeights(weights ScoreWeights) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Weights = &weights }
 }
@@ -194,14 +194,14 @@ func WithContextWindow(neighbours int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.ContextWindow = neighbours }
 }
 
-// WithMaxTokens bounds what the texts of the results may take together, estimated, 1 or more; neighbours
-// count, too. The best that fit are returned, without a query the newest.
+// WithMaxTokens limits the tokens of the results' texts together, neighbours included, estimated, at least
+// 1. The best results that fit are returned, without a query the newest.
 func WithMaxTokens(tokens int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.MaxTokens = &tokens }
 }
 
-// WithRerank lets the server's reranker put the best results in order: slower, and often better. Only
-// with [WithQuery].
+// WithRerank reorders the best results by the server's reranker: slower, and often better. Only with
+// [WithQuery].
 func WithRerank() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Rerank = true }
 }
@@ -211,7 +211,7 @@ func WithRecordUsage() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.RecordUsage = true }
 }
 
-// WithExplain adds to each result of [Client.RetrieveResults] how its score came about.
+// WithExplain adds an explanation of its score to each result of [Client.RetrieveResults].
 func WithExplain() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Explain = true }
 }
@@ -221,13 +221,12 @@ func WithEmbeddings() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.IncludeEmbeddings = true }
 }
 
-// WithNewestFirst turns the order of [Client.ListItems] round. Retrieve has no use for it.
+// WithNewestFirst reverses the order of [Client.ListItems]. Retrieve does not take it.
 func WithNewestFirst() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.NewestFirst = true }
 }
 
-// WithPageSize sets how many items are fetched at a time, at most 1000. Without it: as the server
-// likes.
+// WithPageSize sets how many items are fetched at a time, at most 1000. Without it: chosen by the server.
 func WithPageSize(items int) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.PageSize = items }
 }

@@ -19,7 +19,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// shared is the server that most tests use, each in a separate namespace. Nil: there is none.
+// shared is the server that most tests use, each in a separate namespace. Nil: it is not running.
 var shared *server
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func runWithServer(m *testing.M) int {
 	case err == nil:
 		shared = started
 		defer started.stop()
-		// Where the examples find it.
+		// The examples read it.
 		os.Setenv("MEMORY_SERVICE_ADDRESS", started.address)
 	case os.Getenv("CI") == "true" || !errors.Is(err, errNoServer):
 		fmt.Fprintln(os.Stderr, err)
@@ -66,15 +66,15 @@ func serverCommand() (string, error) {
 	return command, nil
 }
 
-// server is a real one, in a separate process.
+// server is a real server in a separate process.
 type server struct {
 	address string
 	command *exec.Cmd
 	log     *lockedBuffer
 }
 
-// startServer starts a server and returns when it listens. dataDir is where its records are; empty:
-// they are kept in memory.
+// startServer starts a server and returns when it listens. dataDir is the folder of its records; empty:
+// they are in memory.
 func startServer(dataDir string, flags ...string) (*server, error) {
 	path, err := serverCommand()
 	if err != nil {
@@ -157,7 +157,7 @@ func needServer(t *testing.T) {
 	}
 }
 
-// dial connects to the shared server, in a namespace of the test's own.
+// dial connects to the shared server, in the test's own namespace.
 func dial(t *testing.T, options ...memory.DialOption) *memory.Client {
 	t.Helper()
 	needServer(t)

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// passedOver is how long a server that failed is tried last. Doubled, its namespaces stay for twice
-	// as long where they are not in memory, and calls meet a server that hangs half as often.
+	// passedOver is how long a failed server is tried last. Doubled, its namespaces stay twice as long at
+	// servers that have to load them, and calls meet a hanging server half as often.
 	passedOver = 5 * time.Second
 
 	attemptDelayFirst = 100 * time.Millisecond
 	attemptDelayMax   = 2 * time.Second
 )
 
-// away are the reasons of UNAVAILABLE that another server need not have; empty: no server answered. The
-// others, such as LLM_UNAVAILABLE, are of what all servers share.
+// away are the reasons of UNAVAILABLE for which to try another server; empty: no server answered. Other
+// reasons, such as LLM_UNAVAILABLE, concern what all servers share.
 var away = map[Reason]bool{"": true, ReasonShuttingDown: true, ReasonStorageUnavailable: true}
 
 // servers replaces the channel to one server by channels to several over the same records: each call
@@ -101,7 +101,7 @@ func withoutWaiting(options []grpc.CallOption) []grpc.CallOption {
 	return append(slices.Clip(options), grpc.WaitForReady(false))
 }
 
-// order returns the servers of a namespace; those that failed a short while ago are the last.
+// order returns the servers for a namespace in order; those that failed recently are last.
 func (s *servers) order(namespace string) []int {
 	order := orderOf(s.addresses, namespace)
 	s.mutex.Lock()
@@ -126,19 +126,19 @@ func (s *servers) failed(server int) {
 	s.passedOverUntil[server] = time.Now().Add(passedOver)
 }
 
-// attempts is the way of one call through the servers.
+// attempts are those of one call at the servers.
 type attempts struct {
 	servers *servers
 	way     []int
 	left    int
-	// waits says that attempts which no server answers do not count.
+	// waits reports that attempts which no server answers do not count.
 	waits  bool
 	moves  int
 	pauses int
 }
 
-// begin begins with the first server of a namespace. A call that may be sent more than once may be sent
-// to each server.
+// begin begins with the first server of a namespace. If a call may be tried more than once, each server is
+// tried at least once.
 func (s *servers) begin(ctx context.Context, method string, namespace string) *attempts {
 	at := &attempts{servers: s, way: s.order(namespace), left: 1}
 	name := protoreflect.Name(method[strings.LastIndex(method, "/")+1:])
@@ -150,7 +150,7 @@ func (s *servers) begin(ctx context.Context, method string, namespace string) *a
 	return at
 }
 
-// server is the one that the next attempt goes to.
+// server returns the server for the next attempt.
 func (a *attempts) server() int { return a.way[a.moves%len(a.way)] }
 
 // again notes a failed attempt and reports whether there is another, after waiting until it is due.
@@ -172,8 +172,7 @@ func (a *attempts) again(ctx context.Context, err error) bool {
 	}
 }
 
-// delayAfter notes that an attempt failed; it returns how long to wait before the next. False: there is
-// none.
+// delayAfter notes a failed attempt and returns how long to wait before the next. False: there is none.
 func (a *attempts) delayAfter(ctx context.Context, err error) (time.Duration, bool) {
 	code := status.Code(err)
 	if ctx.Err() != nil || code != codes.Unavailable && code != codes.Canceled {
@@ -199,11 +198,11 @@ func (a *attempts) delayAfter(ctx context.Context, err error) (time.Duration, bo
 	}
 	delay := min(attemptDelayMax, attemptDelayFirst<<min(a.pauses, 10))
 	a.pauses++
-	// Spread out, or all clients of servers that restart would come back at the same moment.
+	// Spread out, so that clients do not all return at once after a restart of the servers.
 	return time.Duration(float64(delay) * (0.8 + 0.4*rand.Float64())), true
 }
 
-// movingStream is a call with many messages, at one server after the other until a response has come.
+// movingStream is a call with many messages that tries one server after the other until a response comes.
 type movingStream struct {
 	grpc.ClientStream // Nil before the first request.
 
@@ -219,7 +218,7 @@ type movingStream struct {
 
 func (m *movingStream) Context() context.Context { return m.ctx }
 
-// SendMsg sends a request, the first of them to the server that it chooses for its namespace.
+// SendMsg sends a request. The first one chooses the server, by its namespace.
 func (m *movingStream) SendMsg(request any) error {
 	if m.ClientStream != nil {
 		return m.ClientStream.SendMsg(request)
@@ -249,12 +248,12 @@ func (m *movingStream) openOnce() error {
 		err = opened.CloseSend()
 	}
 	if errors.Is(err, io.EOF) {
-		return nil // RecvMsg returns why the server has ended the call.
+		return nil // RecvMsg returns why the server ended the call.
 	}
 	return err
 }
 
-// CloseSend ends the requests; where there is one only, they have been ended with it.
+// CloseSend ends the requests. If there is only one, sending it has already ended them.
 func (m *movingStream) CloseSend() error {
 	if !m.shape.ClientStreams {
 		return nil
@@ -262,7 +261,7 @@ func (m *movingStream) CloseSend() error {
 	return m.ClientStream.CloseSend()
 }
 
-// RecvMsg receives a response, of another server where none has come yet.
+// RecvMsg receives a response, from another server if none has come yet.
 func (m *movingStream) RecvMsg(response any) error {
 	for {
 		err := m.ClientStream.RecvMsg(response)

@@ -21,7 +21,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// twoServers have separate records, so that tests see which of them was asked. They are in the order in
+// twoServers have separate records, so that tests see which of them was called. They are in the order in
 // which the calls of a namespace try them.
 func twoServers(t *testing.T, namespace string) (first, second *server, target string) {
 	t.Helper()
@@ -33,7 +33,7 @@ func twoServers(t *testing.T, namespace string) (first, second *server, target s
 	return first, second, target
 }
 
-// weight compares as the weight of a server does.
+// weight compares like the weight of a server.
 func weight(at *server, namespace string) string {
 	digest := sha256.Sum256([]byte(at.address + "\x00" + namespace))
 	return string(digest[:8])
@@ -113,7 +113,7 @@ func TestAServerThatIsAwayAtFirstIsPassedOver(t *testing.T) {
 	equal(t, len(retrieve(t, client)), 2)
 }
 
-// TestAServerThatRefusesAsItStopsIsPassedOver: it is reached, and answers that it is unavailable.
+// TestAServerThatRefusesAsItStopsIsPassedOver: it is reachable, but answers UNAVAILABLE.
 func TestAServerThatRefusesAsItStopsIsPassedOver(t *testing.T) {
 	refused, attempts := refusing(t, codes.Unavailable)
 	running := ownServer(t, "", "--embedder", "none")
@@ -139,7 +139,7 @@ func TestAServerThatRefusesAsItStopsIsPassedOver(t *testing.T) {
 
 func TestAWatchGoesOnAtTheNextServer(t *testing.T) {
 	first, second, target := twoServers(t, "ada")
-	// Their namespaces have the same revisions, as those of servers of one database have.
+	// Their namespaces have the same revisions, like those of servers over one database.
 	for _, at := range []*server{first, second} {
 		addTexts(t, dialTo(t, at.address).Namespace("ada"), "one", "two")
 	}

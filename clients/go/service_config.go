@@ -8,8 +8,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// neverRetried are the calls that carry no request id, so that the server could not tell a retry
-// from a second wish.
+// neverRetried are the calls without a request id: the server could not tell a retry from a new call.
 var neverRetried = map[protoreflect.Name]bool{"Import": true, "Backup": true, "DeleteNamespace": true, "ReviewQuarantined": true}
 
 var protoFiles = []protoreflect.FileDescriptor{
@@ -42,18 +41,18 @@ func serviceConfig(maxAttempts int, oneOfSeveral bool) string {
 		"initialBackoff":    "0.1s",
 		"maxBackoff":        "2s",
 		"backoffMultiplier": 2,
-		// CANCELLED: the server went away as the call arrived; this side did not cancel it.
-		// RESOURCE_EXHAUSTED: the server is overloaded and says when to retry; for a request that is too large
-		// it says never.
+		// CANCELLED: the server shut down as the call arrived; this side did not cancel it.
+		// RESOURCE_EXHAUSTED: the server is overloaded. It reports when to retry, and for a request that
+		// is too large that a retry is useless.
 		"retryableStatusCodes": retryable,
 	}
 	config, err := json.Marshal(map[string]any{
 		"methodConfig": []any{map[string]any{"name": retriedMethods(), "retryPolicy": policy}},
-		// A client that meets mostly failures stops adding its retries to them.
+		// A client whose calls mostly fail stops retrying.
 		"retryThrottling": map[string]any{"maxTokens": 100, "tokenRatio": 0.1},
 	})
 	if err != nil {
-		panic(err) // Strings and numbers alone can always be written as JSON.
+		panic(err) // Unreachable: strings and numbers can always be written as JSON.
 	}
 	return string(config)
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// StateEntry is one state key with its value and what is known about it.
+// StateEntry is a state key, its value and facts about them.
 type StateEntry struct {
-	// Key names the entry: 1 to 512 bytes.
+	// Key of the entry, 1 to 512 bytes.
 	Key string
-	// Value is any JSON value, with the types of encoding/json: numbers are float64. Nil: null, or left
-	// out, as in lists of keys and after a save.
+	// Value is any JSON value, with the types of encoding/json: numbers are float64. Nil: null, or
+	// omitted, as in lists of keys and after a save.
 	Value any
-	// Version counts the writes of the key, from 1. After keys were deleted, one that is created
-	// begins above all their versions.
+	// Version is the number of writes of the key, from 1. After deletions, a new key begins above the
+	// versions of the deleted keys.
 	Version int64
-	// Description says what the value is for. Empty: none was given.
+	// Description is the purpose of the value. Empty: not given.
 	Description string
 	// SizeBytes is the size of the value as compact JSON.
 	SizeBytes int64
@@ -32,13 +32,13 @@ type StateEntry struct {
 	CreateTime time.Time
 	// UpdateTime is when this version was written.
 	UpdateTime time.Time
-	// ExpireTime is when the entry ceases to exist. Zero: never.
+	// ExpireTime is when the entry expires. Zero: never.
 	ExpireTime time.Time
 	// Revision of the namespace at which this version was written.
 	Revision int64
 }
 
-// Decode stores the value in what target points to, as encoding/json would.
+// Decode stores the value in the variable that target points to, as encoding/json would.
 func (e *StateEntry) Decode(target any) error {
 	text, err := json.Marshal(e.Value)
 	if err != nil {
@@ -79,9 +79,9 @@ func listSettingsFrom(options []ListOption) (includePreview bool, pageSize int32
 
 // SaveState writes a value under a key, creating the key or raising its version. The value is
 // anything that encoding/json can write, at most 1 MiB; nil is JSON's null. It returns the entry as
-// it now stands, without its value.
+// it is now, without its value.
 //
-// It takes [WithExpectedVersion], with which it returns [ErrConflict] if the key has another version,
+// It takes [WithExpectedVersion], with which it returns [ErrConflict] if the key's version differs,
 // [WithTTL], [WithDescription] and [WithRequestID].
 func (c *Client) SaveState(ctx context.Context, key string, value any, options ...WriteOption) (*StateEntry, error) {
 	settings, err := writeSettingsFrom(options, expectedVersionOption, ttlOption, descriptionOption)
@@ -137,8 +137,8 @@ func (c *Client) ListStateKeys(ctx context.Context, options ...ListOption) iter.
 }
 
 // SearchState yields the entries whose whole key matches a glob such as "plan/*", with their values,
-// in the order of the keys' bytes: "*" is any run of characters, "?" any one, "[abc]" one of these,
-// "[!abc]" any one but these. It takes [WithEntriesPerPage].
+// in the order of the keys' bytes: "*" matches any characters, "?" any one, "[abc]" one of these,
+// "[!abc]" any one except these. It takes [WithEntriesPerPage].
 func (c *Client) SearchState(ctx context.Context, pattern string, options ...ListOption) iter.Seq2[*StateEntry, error] {
 	return paged(func(token string) ([]*StateEntry, string, error) {
 		preview, pageSize, err := listSettingsFrom(options)
@@ -146,7 +146,7 @@ func (c *Client) SearchState(ctx context.Context, pattern string, options ...Lis
 			return nil, "", err
 		}
 		if preview {
-			return nil, "", invalidArgument("", "WithPreviews has no meaning here: the values themselves are returned")
+			return nil, "", invalidArgument("", "a search takes no WithPreviews: it returns the values")
 		}
 		response, err := invoke(ctx, c, c.states.SearchState, &memoryv1.SearchStateRequest{
 			Namespace: c.namespace, Pattern: pattern, PageSize: pageSize, PageToken: token,
@@ -171,8 +171,7 @@ func (c *Client) DeleteState(ctx context.Context, key string, options ...WriteOp
 	return response.GetRevision(), err
 }
 
-// ClearState removes every key of the namespace and leaves its items alone. It takes
-// [WithRequestID].
+// ClearState removes every key of the namespace, but not its items. It takes [WithRequestID].
 func (c *Client) ClearState(ctx context.Context, options ...WriteOption) (Removed, error) {
 	settings, err := writeSettingsFrom(options)
 	if err != nil {
@@ -183,7 +182,7 @@ func (c *Client) ClearState(ctx context.Context, options ...WriteOption) (Remove
 	return Removed{StateCount: response.GetRemovedCount(), Revision: response.GetRevision()}, err
 }
 
-// importedEntryFrom converts a state entry to be imported: without the fields that the server assigns.
+// importedEntryFrom converts a state entry to be imported, without the fields that the server sets.
 func importedEntryFrom(entry *StateEntry, where string) (*memoryv1.StateEntry, error) {
 	value, err := valueFrom(entry.Value, where+".value")
 	if err != nil {

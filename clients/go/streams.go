@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// StreamOption changes how changes are followed or a namespace is exported.
+// StreamOption sets an option of a watch or an export.
 type StreamOption func(*streamSettings)
 
 type streamSettings struct {
@@ -23,8 +23,8 @@ type streamSettings struct {
 	includeEmbeddings bool
 }
 
-// WithAfterRevision wants what was written later than a revision. 0: everything from the beginning.
-// Without it, changes are those that happen from now on, and an export is whole.
+// WithAfterRevision yields changes after a revision. 0: from the beginning. Without it, a watch begins
+// now, and an export is complete.
 func WithAfterRevision(revision int64) StreamOption {
 	return func(s *streamSettings) { s.afterRevision = &revision }
 }
@@ -41,7 +41,7 @@ func WithGiveUpAfter(outage time.Duration) StreamOption {
 	return func(s *streamSettings) { s.giveUpAfter = outage }
 }
 
-// WithExportedEmbeddings exports the items' vectors, too. Only for [Client.Export].
+// WithExportedEmbeddings also exports the items' vectors. Only for [Client.Export].
 func WithExportedEmbeddings() StreamOption {
 	return func(s *streamSettings) { s.includeEmbeddings = true }
 }
@@ -49,9 +49,9 @@ func WithExportedEmbeddings() StreamOption {
 // event is one message of a stream that can be resumed.
 type event[T any] struct {
 	value T
-	// isHeartbeat says that there is no value.
+	// isHeartbeat reports that there is no value.
 	isHeartbeat bool
-	// revision up to which everything has been sent: where to resume.
+	// revision up to which everything has been sent, from which to resume.
 	revision int64
 	// key distinguishes this event from the others since that revision.
 	key string
@@ -92,7 +92,7 @@ const (
 
 // resumption is the position of a stream across its breaks. A break may fall between the events of one
 // revision: the server then sends that revision again from its beginning, and accept skips the events
-// that the caller has had.
+// that the caller has already got.
 type resumption struct {
 	position    *int64
 	giveUpAfter time.Duration
@@ -117,19 +117,19 @@ func (r *resumption) accept(revision int64, key string) bool {
 }
 
 // delayAfterBreak returns how long to wait before the next attempt. False: give up. A stream that
-// never began is given up at once, for then it is likely the address that is wrong.
+// never began is given up at once, because the address is probably wrong.
 func (r *resumption) delayAfterBreak() (time.Duration, bool) {
 	if r.lastSign.IsZero() || r.giveUpAfter > 0 && time.Since(r.lastSign) > r.giveUpAfter {
 		return 0, false
 	}
 	delay := min(resumeDelayMax, resumeDelayFirst<<min(r.breaks, 10))
 	r.breaks++
-	// Spread out, or all clients of a server that restarts would come back at the same moment.
+	// Spread out, so that clients do not all return at once after a restart of the server.
 	return time.Duration(float64(delay) * (0.8 + 0.4*rand.Float64())), true
 }
 
-// resumed yields the values of a stream that is taken up again where it broke. open begins the
-// stream after a position, which is nil for wherever the server begins.
+// resumed yields the values of a stream that resumes where it broke. open begins the stream after a
+// position; nil: where the server begins.
 func resumed[T any](
 	ctx context.Context, from resumption, open func(after *int64) iter.Seq2[event[T], error],
 ) iter.Seq2[T, error] {
@@ -158,7 +158,7 @@ func resumed[T any](
 	}
 }
 
-// waitAfter waits until a stream that broke may be taken up again; it returns why it may not.
+// waitAfter waits until a broken stream may resume, or returns the reason why it may not.
 func waitAfter(ctx context.Context, at *resumption, failure error) error {
 	if !errors.Is(failure, ErrUnavailable) {
 		return failure

@@ -21,7 +21,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// certificate makes a certificate for 127.0.0.1 that signs itself, and a pool that trusts it.
+// certificate makes a self-signed certificate for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key := ok[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
@@ -39,7 +39,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: key}, pool
 }
 
-// serve runs a gRPC server that knows health checks only; it returns its address.
+// serve runs a gRPC server with health checks only, and returns its address.
 func serve(t *testing.T, options ...grpc.ServerOption) string {
 	t.Helper()
 	listener := ok[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))

@@ -10,13 +10,13 @@ type MemoryCategory string
 const (
 	// CategoryIdentity is who the user is: name, role, location. Base importance 10; preloaded.
 	CategoryIdentity MemoryCategory = "identity"
-	// CategoryPreference is what the user likes, dislikes and has set. Base importance 9; preloaded.
+	// CategoryPreference is likes, dislikes and settings of the user. Base importance 9; preloaded.
 	CategoryPreference MemoryCategory = "preference"
 	// CategoryRelationship is the people that the user knows. Base importance 8; preloaded.
 	CategoryRelationship MemoryCategory = "relationship"
 	// CategoryProject is what the user works on. Base importance 7; found by search.
 	CategoryProject MemoryCategory = "project"
-	// CategoryContext is the situation and what was discussed. Base importance 5; found by search.
+	// CategoryContext is the situation and the topics discussed. Base importance 5; found by search.
 	CategoryContext MemoryCategory = "context"
 )
 
@@ -27,9 +27,9 @@ type MemoryStatus string
 const (
 	// StatusActive: it holds.
 	StatusActive MemoryStatus = "active"
-	// StatusSuperseded: it held until ValidUntilTime; reads as of an earlier time show it.
+	// StatusSuperseded: it held until ValidUntilTime; reads as of an earlier time return it.
 	StatusSuperseded MemoryStatus = "superseded"
-	// StatusMerged: it was merged into another one. Only reads with the history show it.
+	// StatusMerged: it was merged into another one. Only reads with the history return it.
 	StatusMerged MemoryStatus = "merged"
 )
 
@@ -41,27 +41,27 @@ type MemoryOrigin string
 const (
 	// OriginSaved: by SaveMemory.
 	OriginSaved MemoryOrigin = "saved"
-	// OriginExtracted: by ExtractMemories, out of messages.
+	// OriginExtracted: by ExtractMemories, from messages.
 	OriginExtracted MemoryOrigin = "extracted"
-	// OriginConsolidated: by ConsolidateMemories, out of others.
+	// OriginConsolidated: by ConsolidateMemories, from others.
 	OriginConsolidated MemoryOrigin = "consolidated"
 )
 
-// MemoryOutcome is what became of a fact. "unknown" is a value that only a newer server knows.
+// MemoryOutcome is the outcome for a fact. "unknown" is a value that only a newer server knows.
 type MemoryOutcome string
 
 // Outcomes of saving a fact.
 const (
 	// OutcomeSaved: it was saved, and no other memory changed.
 	OutcomeSaved MemoryOutcome = "saved"
-	// OutcomeDuplicate: it is known already, Existing says it. Nothing was written.
+	// OutcomeDuplicate: it is already known, as Existing. Nothing was written.
 	OutcomeDuplicate MemoryOutcome = "duplicate"
-	// OutcomeSuperseded: it was saved, and ended the memories that it contradicts, which are in
-	// Superseded.
+	// OutcomeSuperseded: it was saved, and ended the memories in Superseded, which it contradicts.
 	OutcomeSuperseded MemoryOutcome = "superseded"
-	// OutcomeContradiction: it contradicts Existing, and was not to be saved then. Nothing was written.
+	// OutcomeContradiction: it contradicts Existing, and was not to be saved in that case. Nothing was
+	// written.
 	OutcomeContradiction MemoryOutcome = "contradiction"
-	// OutcomeRecalled: it repeats what was recalled into the conversation. Nothing was written. Only in
+	// OutcomeRecalled: it repeats a memory recalled into the conversation. Nothing was written. Only in
 	// extraction.
 	OutcomeRecalled MemoryOutcome = "recalled"
 	// OutcomeRejected: it is not worth remembering. Nothing was written. Only in extraction.
@@ -73,25 +73,25 @@ type OnContradiction string
 
 // Ways to handle a fact that contradicts a known one.
 const (
-	// ContradictionSupersedes: the new fact is saved, and the known one ends where it begins.
+	// ContradictionSupersedes: save the new fact, and end the known one where the new one begins.
 	ContradictionSupersedes OnContradiction = "supersede"
-	// ContradictionKeepsBoth: the new fact is saved, and the known one goes on holding.
+	// ContradictionKeepsBoth: save the new fact, and let the known one hold as well.
 	ContradictionKeepsBoth OnContradiction = "keep_both"
-	// ContradictionRefused: the new fact is not saved.
+	// ContradictionRefused: do not save the new fact.
 	ContradictionRefused OnContradiction = "refuse"
 )
 
-// ConsolidationAction is what is done to a group of similar memories. "unknown" is a value that only a
+// ConsolidationAction is the action on a group of similar memories. "unknown" is a value that only a
 // newer server knows.
 type ConsolidationAction string
 
 // Actions on a group of similar memories.
 const (
-	// ActionMerge: they say much the same, and one memory that says it all takes their place.
+	// ActionMerge: they say much the same, and one memory with everything they say replaces them.
 	ActionMerge ConsolidationAction = "merge"
-	// ActionSupersede: they contradict each other, and the one that began last goes on holding.
+	// ActionSupersede: they contradict each other, and only the one that began last still holds.
 	ActionSupersede ConsolidationAction = "supersede"
-	// ActionKeep: they say different things, and stay as they are.
+	// ActionKeep: they say different things, and are left unchanged.
 	ActionKeep ConsolidationAction = "keep"
 )
 
@@ -99,18 +99,18 @@ const (
 type MemorySource struct {
 	// SessionID is the conversation that it came from. Empty: not given. At most 256 bytes.
 	SessionID string
-	// ItemIDs of the items that it came from, or of messages that were handed over without being
-	// stored. At most 100.
+	// ItemIDs of the items that it came from, or of messages that were passed in without being stored. At
+	// most 100.
 	ItemIDs []string
-	// Quote is what the user said, word for word. Empty: not given. At most 2 KiB.
+	// Quote of the user's exact words. Empty: not given. At most 2 KiB.
 	Quote string
 	// Actor that saved it, such as an agent's name. Empty: not given. At most 256 bytes.
 	Actor string
 	// Origin is how it came about. Set by the server.
 	Origin MemoryOrigin
-	// MemoryIDs of the memories that it was made out of. Set by the server.
+	// MemoryIDs of the memories that it was derived from. Set by the server.
 	MemoryIDs []string
-	// Model that worded it, as "provider:model". Empty: none did. Set by the server.
+	// Model that worded it, as "provider:model". Empty: none. Set by the server.
 	Model string
 }
 
@@ -120,31 +120,31 @@ type ImportanceAdjustment struct {
 	Name string
 	// Amount is above 0 for a boost, below 0 for a reduction.
 	Amount float64
-	// Reason, such as the words that it was found by. Empty: none is known.
+	// Reason, such as the words that led to it. Empty: unknown.
 	Reason string
 }
 
 // Importance is how important a memory is, and why.
 type Importance struct {
-	// Base of the category, 5 to 10.
+	// Base importance of the category, 5 to 10.
 	Base float64
 	// Boosts that were added.
 	Boosts []ImportanceAdjustment
-	// Reductions that were taken off.
+	// Reductions that were subtracted.
 	Reductions []ImportanceAdjustment
-	// Score is the sum of base, boosts and reductions, and not below 0.
+	// Score is the sum of base, boosts and reductions, at least 0.
 	Score float64
-	// DecayFactor that age has brought the score down to, 0 to 1. 1: no decay.
+	// DecayFactor by which age lowers the score, 0 to 1. 1: no decay.
 	DecayFactor float64
-	// CurrentScore is Score times DecayFactor. Reads go by it.
+	// CurrentScore is Score times DecayFactor, which reads use.
 	CurrentScore float64
-	// DecidedBy says what found the boosts and reductions.
+	// DecidedBy is the decider that found the boosts and reductions.
 	DecidedBy DecidedBy
 }
 
 // UserMemory is one fact about the user. Times are in UTC.
 type UserMemory struct {
-	// ID names it inside its namespace. Empty: it is not saved.
+	// ID of the memory, unique in its namespace. Empty: not saved.
 	ID string
 	// Content is the fact in the third person, as in "User prefers dark mode".
 	Content string
@@ -154,20 +154,20 @@ type UserMemory struct {
 	Reasoning string
 	// Importance of the fact, and how it came about.
 	Importance Importance
-	// Version counts its writes: 1 for the first. 0: it is not saved.
+	// Version is the number of its writes, from 1. 0: not saved.
 	Version int64
 	// Status says whether it still holds.
 	Status MemoryStatus
 	// ValidFromTime is when it began to hold.
 	ValidFromTime time.Time
-	// ValidUntilTime is when it ceased to hold: the first moment that it does not. Zero: it still holds.
+	// ValidUntilTime is the first moment at which it no longer holds. Zero: it still holds.
 	ValidUntilTime time.Time
-	// SupersededBy is the id of the memory that took its place or that it was merged into. Empty:
-	// none, or that one was deleted.
+	// SupersededBy is the id of the memory that replaced it or that it was merged into. Empty: none, or
+	// that one was deleted.
 	SupersededBy string
-	// Supersedes are the ids of the memories whose place it took.
+	// Supersedes are the ids of the memories that it replaced.
 	Supersedes []string
-	// OriginalContent is the fact as it was given. Empty: just like Content.
+	// OriginalContent is the fact as given. Empty: the same as Content.
 	OriginalContent string
 	// Source is where it came from.
 	Source MemorySource
@@ -175,11 +175,11 @@ type UserMemory struct {
 	CreateTime time.Time
 	// UpdateTime is when this version was written.
 	UpdateTime time.Time
-	// ExpireTime is when it ceases to exist, history included. Zero: never.
+	// ExpireTime is when it expires, with its history. Zero: never.
 	ExpireTime time.Time
 	// Labels for exact matching.
 	Labels map[string]string
-	// Metadata are JSON values that are kept with it.
+	// Metadata are JSON values stored with it.
 	Metadata map[string]any
 	// Revision of the namespace at which this version was written.
 	Revision int64
@@ -188,58 +188,57 @@ type UserMemory struct {
 	Provenance *Provenance
 }
 
-// SavedMemory reports what became of a fact that was to be saved. Its Decision is the one on the
-// outcome.
+// SavedMemory is the result of saving a fact. Its Decision is the one on the outcome.
 type SavedMemory struct {
 	Decision
 	// Outcome for the fact.
 	Outcome MemoryOutcome
 	// Memory as saved. Nil: nothing was saved.
 	Memory *UserMemory
-	// Existing is the known memory that decided the outcome, as it was before. Nil: the fact is like
-	// no other.
+	// Existing is the known memory that decided the outcome, as it was before. Nil: no known memory is
+	// similar.
 	Existing *UserMemory
-	// Superseded are the memories that ended with this one, as they now stand.
+	// Superseded are the memories that this one ended, as they are now.
 	Superseded []*UserMemory
 	// Message for the user or the model, such as "Similar memory already exists".
 	Message string
-	// Similarity to the most similar memory known, a cosine from -1 to 1. Nil: none is known, or it
-	// could not be measured.
+	// Similarity to the most similar memory, a cosine from -1 to 1. Nil: there is none, or it could not
+	// be measured.
 	Similarity *float64
-	// DuplicateThreshold that the similarity must be above for a duplicate. 0: there is no embedder,
-	// and words were compared.
+	// DuplicateThreshold is the similarity above which a fact is a duplicate. 0: there is no embedder, and
+	// words were compared.
 	DuplicateThreshold float64
-	// RephrasedBy says what put the content into the third person. DecidedByNobody: it was left unchanged.
+	// RephrasedBy is the decider that put the content into the third person. DecidedByNobody: unchanged.
 	RephrasedBy DecidedBy
 }
 
 // UpdatedMemory is the result of a correction. Its Decision has no reason.
 type UpdatedMemory struct {
 	Decision
-	// Outcome is OutcomeSaved, or OutcomeDuplicate when another memory says the new content already:
-	// nothing was written then.
+	// Outcome is OutcomeSaved, or OutcomeDuplicate if another memory already says the new content: then
+	// nothing was written.
 	Outcome MemoryOutcome
-	// Memory as it now stands.
+	// Memory as it is now.
 	Memory *UserMemory
-	// Existing is the other memory that says the new content already. Nil: none does.
+	// Existing is the other memory that already says the new content. Nil: none does.
 	Existing *UserMemory
-	// RephrasedBy says what put the content into the third person. DecidedByNobody: it was left unchanged.
+	// RephrasedBy is the decider that put the content into the third person. DecidedByNobody: unchanged.
 	RephrasedBy DecidedBy
 }
 
-// RemovedMemories reports what a deletion removed.
+// RemovedMemories is the result of a deletion.
 type RemovedMemories struct {
-	// Count of the memories that were removed.
+	// Count of removed memories.
 	Count int64
 	// Revision of the namespace afterwards.
 	Revision int64
 }
 
-// MemoryResults are the memories found, and what is known beside them.
+// MemoryResults are the memories found, and facts about the search.
 type MemoryResults struct {
-	// Results, the best first.
+	// Results, best first.
 	Results []MemoryResult
-	// Degraded names what the server could not do for this answer. Empty: nothing.
+	// Degraded lists what the server could not do for this answer. Empty: it did everything.
 	Degraded []Degradation
 	// Revision of the namespace that the answer reflects.
 	Revision int64
@@ -255,7 +254,7 @@ type MemoryResult struct {
 	Explanation []Contribution
 }
 
-// PreloadedMemories are what belongs into every system prompt.
+// PreloadedMemories are the memories that belong in every system prompt.
 type PreloadedMemories struct {
 	// Memories that are in Text, the most important first.
 	Memories []*UserMemory
@@ -264,7 +263,7 @@ type PreloadedMemories struct {
 	Text string
 	// TokenCount of Text, estimated.
 	TokenCount int
-	// OmittedCount is how many memories were left out for the number of tokens or the limit.
+	// OmittedCount is how many memories were omitted because of MaxTokens or Limit.
 	OmittedCount int64
 	// Revision of the namespace that the answer reflects.
 	Revision int64

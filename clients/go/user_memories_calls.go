@@ -8,13 +8,13 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// SaveMemory saves a fact of 10 to 500 characters in the third person, unless it is known already;
-// reasoning says in 10 to 200 characters why it is worth remembering. By default a fact that contradicts
-// a known one supersedes it, and the known one stays in the history with its end. It takes
+// SaveMemory saves a fact of 10 to 500 characters in the third person, unless it is already known;
+// reasoning explains in 10 to 200 characters why it is worth remembering. By default a fact that
+// contradicts a known one supersedes it, and the history keeps the known one with its end. It takes
 // [WithRequestID].
 //
-// With DecidedByLLM it is [ErrFailedPrecondition] where the server has no language model
-// ([ReasonLLMRequired]), and [ErrUnavailable] where that fails ([ReasonLLMUnavailable]).
+// With DecidedByLLM it returns [ErrFailedPrecondition] if the server has no language model
+// ([ReasonLLMRequired]), and [ErrUnavailable] if the model fails ([ReasonLLMUnavailable]).
 func (c *Client) SaveMemory(
 	ctx context.Context, content string, category MemoryCategory, reasoning string,
 	options *SaveMemoryOptions, write ...WriteOption,
@@ -79,11 +79,11 @@ func (c *Client) saveMemoryRequest(options *SaveMemoryOptions, write []WriteOpti
 // UpdateMemory corrects the fields of a memory that are set, or those that [WithFields] names, for the
 // whole time that it holds: "content", "category", "reasoning", "importance", "valid_from_time",
 // "valid_until_time", "expire_time", "ttl", "labels", "metadata". New content is put into the third
-// person, embedded and rated again. For a change in the world, such as a move to another city, save the
+// person, embedded and rated again. For a change in the world, such as a move to another city, save a
 // new fact instead.
 //
-// It takes [WithFields], [WithExpectedVersion], with which it returns [ErrConflict] if the memory has
-// another version, and [WithRequestID]. It returns [ErrNotFound] if there is no such memory.
+// It takes [WithFields], [WithExpectedVersion], with which it returns [ErrConflict] if the memory's
+// version differs, and [WithRequestID]. It returns [ErrNotFound] if there is no such memory.
 func (c *Client) UpdateMemory(
 	ctx context.Context, id string, correction MemoryCorrection, write ...WriteOption,
 ) (*UpdatedMemory, error) {
@@ -122,7 +122,7 @@ func (c *Client) UpdateMemory(
 }
 
 // DeleteMemory removes a memory from the records and from every index. It takes [WithExpectedVersion],
-// with which it returns [ErrConflict] if the memory has another version, and [WithRequestID]. It returns
+// with which it returns [ErrConflict] if the memory's version differs, and [WithRequestID]. It returns
 // [ErrNotFound] if there is no such memory.
 func (c *Client) DeleteMemory(
 	ctx context.Context, id string, options *DeleteMemoryOptions, write ...WriteOption,
@@ -144,12 +144,12 @@ func (c *Client) DeleteMemory(
 	return &RemovedMemories{Count: response.GetRemovedCount(), Revision: response.GetRevision()}, nil
 }
 
-// ExtractMemories finds facts about the user in messages, or in what a session holds, and saves each
-// like [Client.SaveMemory]. The messages, at most 200, are not stored; without any, the items of the
-// SessionID of the options are looked through. It takes [WithRequestID].
+// ExtractMemories finds facts about the user in messages or in the items of a session, and saves them
+// like [Client.SaveMemory]. The messages, at most 200, are not stored; without any, the items of
+// SessionID in the options are examined. It takes [WithRequestID].
 //
-// With DecidedByLLM it is [ErrFailedPrecondition] where the server has no language model, and
-// [ErrUnavailable] where that fails.
+// With DecidedByLLM it returns [ErrFailedPrecondition] if the server has no language model, and
+// [ErrUnavailable] if the model fails.
 func (c *Client) ExtractMemories(
 	ctx context.Context, messages []*llms.Message, options *ExtractMemoriesOptions, write ...WriteOption,
 ) (*Extraction, error) {
@@ -216,9 +216,8 @@ func (c *Client) extractMemoriesRequest(
 	}, nil
 }
 
-// ConsolidateMemories merges memories that say much the same, and ends those that a later one
-// contradicts. A group whose memories are changed by another call meanwhile is left alone. It takes
-// [WithRequestID].
+// ConsolidateMemories merges memories that say much the same, and ends those that a later one contradicts.
+// A group whose memories another call changes meanwhile is left unchanged. It takes [WithRequestID].
 func (c *Client) ConsolidateMemories(
 	ctx context.Context, options *ConsolidateMemoriesOptions, write ...WriteOption,
 ) (*Consolidations, error) {

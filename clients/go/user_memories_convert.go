@@ -33,7 +33,7 @@ func modeFrom(mode RetrieveMode) (memoryv1.RetrieveMode, error) {
 	return enumFrom[memoryv1.RetrieveMode](memoryv1.RetrieveMode_value, "RETRIEVE_MODE_", mode, "mode")
 }
 
-// optionalInt32From converts a number that may be left out. Nil stays unset.
+// optionalInt32From converts an optional number. Nil stays unset.
 func optionalInt32From(number *int, field string) (*int32, error) {
 	if number == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func optionalInt32From(number *int, field string) (*int32, error) {
 	return &converted, err
 }
 
-// sourceFrom converts what a caller says of a source. Nil stays unset.
+// sourceFrom converts the fields of a source that a caller sets. Nil stays unset.
 func sourceFrom(source *MemorySource) *memoryv1.MemorySource {
 	if source == nil {
 		return nil
@@ -55,7 +55,7 @@ func sourceFrom(source *MemorySource) *memoryv1.MemorySource {
 	}
 }
 
-// correctionFrom converts new values to a memory that has them.
+// correctionFrom converts new values to a memory with these values.
 func correctionFrom(correction *MemoryCorrection) (*memoryv1.UserMemory, error) {
 	category, err := categoryFrom(correction.Category, "memory.category")
 	if err != nil {
@@ -82,7 +82,8 @@ func correctionFrom(correction *MemoryCorrection) (*memoryv1.UserMemory, error) 
 	return memory, nil
 }
 
-// maskOf names fields. Of none it is nil, and the server takes the fields that are set.
+// maskOf returns the mask of fields. Without fields it is nil, and the server takes the fields that are
+// set.
 func maskOf(fields []string) *fieldmaskpb.FieldMask {
 	if len(fields) == 0 {
 		return nil

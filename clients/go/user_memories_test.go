@@ -12,7 +12,7 @@ import (
 
 const lasting = "A lasting preference of the user"
 
-// saveFact saves a preference as it is worded, by rules.
+// saveFact saves a preference unchanged, by rules.
 func saveFact(t *testing.T, client *memory.Client, content string) *memory.SavedMemory {
 	t.Helper()
 	options := &memory.SaveMemoryOptions{KeepWording: true, DecideBy: memory.DecidedByRules}
@@ -187,7 +187,7 @@ func TestSearchMemoriesTakesEveryOption(t *testing.T) {
 
 func TestListMemoriesPagesByItself(t *testing.T) {
 	client := dial(t)
-	// Facts that are like no other one.
+	// Facts that are not similar to others.
 	for _, content := range []string{
 		"User plays the violin on Sundays", "User has a cat named Pixel",
 		"User grew up near the harbour", "User speaks Portuguese at home",

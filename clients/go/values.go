@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// integerMax is the largest magnitude up to which a double, the number of protobuf's values, holds
-// every integer.
+// integerMax is the largest magnitude up to which a double, protobuf's type for numbers, holds every
+// integer.
 const integerMax = 1 << 53
 
 // structFrom converts JSON values by name; where names them in errors. A nil map is an empty object.
@@ -43,8 +43,8 @@ func optionalStructFrom(data map[string]any, where string) (*structpb.Struct, er
 // valueFrom converts a JSON value: nil, a bool, a number, a string, a list or a map of them, or
 // anything that encoding/json can write; where names it in errors.
 //
-// An integer beyond 2^53, where a double would alter it, and a value that JSON does not know are
-// refused with ErrInvalidArgument.
+// It returns ErrInvalidArgument for an integer beyond 2^53, which a double would alter, and for a value
+// that JSON cannot represent.
 func valueFrom(value any, where string) (*structpb.Value, error) {
 	switch value := value.(type) {
 	case nil:
@@ -117,7 +117,7 @@ func listFrom(elements []any, where string) (*structpb.Value, error) {
 	return structpb.NewListValue(list), nil
 }
 
-// encodedFrom converts what is not one of JSON's own types by way of its JSON text.
+// encodedFrom converts a value of another type than JSON's, by encoding it as JSON.
 func encodedFrom(value any, where string) (*structpb.Value, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -132,8 +132,8 @@ func encodedFrom(value any, where string) (*structpb.Value, error) {
 	return valueFrom(plain, where)
 }
 
-// structTo converts to a map, with the types of encoding/json: all numbers are float64. An object
-// that is not set becomes nil.
+// structTo converts to a map, with the types of encoding/json: all numbers are float64. An unset
+// object becomes nil.
 func structTo(object *structpb.Struct) map[string]any {
 	if object == nil {
 		return nil
@@ -141,8 +141,8 @@ func structTo(object *structpb.Struct) map[string]any {
 	return object.AsMap()
 }
 
-// valueTo converts to a JSON value, with the types of encoding/json: all numbers are float64. null, and
-// a value that is not set, become nil.
+// valueTo converts to a JSON value, with the types of encoding/json: all numbers are float64. null and
+// an unset value become nil.
 func valueTo(value *structpb.Value) any {
 	return value.AsInterface()
 }
@@ -155,7 +155,7 @@ func timeFrom(at time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(at.Truncate(time.Microsecond))
 }
 
-// timeTo converts to a time in UTC; one that is not set becomes the zero time.
+// timeTo converts to a time in UTC. An unset one becomes the zero time.
 func timeTo(at *timestamppb.Timestamp) time.Time {
 	if at == nil {
 		return time.Time{}
@@ -171,14 +171,13 @@ func durationFrom(duration time.Duration) *durationpb.Duration {
 	return durationpb.New(duration)
 }
 
-// durationTo converts to a duration; one that is not set becomes zero.
+// durationTo converts to a duration. An unset one becomes zero.
 func durationTo(duration *durationpb.Duration) time.Duration {
 	return duration.AsDuration()
 }
 
 // enumFrom returns the number of an enumeration's value, whose name in protobuf is the prefix and the
-// value in capitals. An empty value is the unspecified one; field names it in the error of one that
-// there is not.
+// value in capitals. An empty value is the unspecified one; field names the value in errors.
 func enumFrom[E ~int32, S ~string](numbers map[string]int32, prefix string, value S, field string) (E, error) {
 	if value == "" {
 		return 0, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// ChangeType is the type of a change. A newer server may send types that are not in this list.
+// ChangeType is the type of a change. A newer server may send other types.
 type ChangeType string
 
 // Types of changes to a namespace.
@@ -24,24 +24,24 @@ const (
 	StateCleared ChangeType = "state_cleared" // Every state key was removed.
 )
 
-// Change is one change of a namespace.
+// Change is one change to a namespace.
 type Change struct {
 	// Type of the change.
 	Type ChangeType
 	// Revision of the change.
 	Revision int64
-	// ItemID of the item that changed. Empty: the change is not one of an item.
+	// ItemID of the item that changed. Empty: no item changed.
 	ItemID MemoryItemId
-	// Item as this change left it, without its embedding. Nil when a later change, which follows,
-	// has replaced or removed it.
+	// Item after this change, without its embedding. Nil: a later change, which follows, replaced or
+	// removed it.
 	Item *Item
-	// StateKey of the state that changed. Empty: the change is not one of a state.
+	// StateKey of the state that changed. Empty: no state changed.
 	StateKey string
-	// State as this change left it, with its value. Nil: as for Item.
+	// State after this change, with its value. Nil: as for Item.
 	State *StateEntry
 }
 
-// Watch yields every change of the namespace until the caller stops. A stream that breaks because the
+// Watch yields every change to the namespace until the caller stops. A stream that breaks because the
 // server is unavailable resumes where it broke, with no change lost or repeated. The namespace need not
 // exist yet.
 //
@@ -54,7 +54,7 @@ func (c *Client) Watch(ctx context.Context, options ...StreamOption) iter.Seq2[C
 		option(settings)
 	}
 	if settings.includeEmbeddings {
-		return failed[Change](invalidArgument("", "changes come without embeddings"))
+		return failed[Change](invalidArgument("", "a watch takes no WithExportedEmbeddings: changes have no embeddings"))
 	}
 	from := resumption{position: settings.afterRevision, giveUpAfter: settings.giveUpAfter}
 	return resumed(ctx, from, func(after *int64) iter.Seq2[event[Change], error] {

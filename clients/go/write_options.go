@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// WriteOption changes how something is written. Every method documents the options it takes and refuses
+// WriteOption sets an option of a write. Every method documents the options it takes and refuses
 // others with [ErrInvalidArgument], because an ignored option could lose a write.
 type WriteOption func(*writeSettings)
 
@@ -32,8 +32,8 @@ const (
 	fieldsOption           writeOptionName = "WithFields"
 )
 
-// WithRequestID gives a write an id, so that it is applied once, however often it is sent with this id
-// and the same contents within 24 hours. At most 64 characters. By default every call gets a new id.
+// WithRequestID sets the id of a write, which makes retries safe: a write with the same id and contents
+// is applied only once within 24 hours. At most 64 characters. By default every call gets a new id.
 // Every write takes it.
 func WithRequestID(id string) WriteOption {
 	return func(s *writeSettings) {
@@ -43,7 +43,7 @@ func WithRequestID(id string) WriteOption {
 }
 
 // WithExpectedRevision makes a write of an item conditional: it happens only if this is the item's
-// revision, and is [ErrConflict] otherwise.
+// revision, and otherwise returns [ErrConflict].
 func WithExpectedRevision(revision int64) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, expectedRevisionOption)
@@ -51,8 +51,8 @@ func WithExpectedRevision(revision int64) WriteOption {
 	}
 }
 
-// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if
-// this is its version, and is [ErrConflict] otherwise. 0: only if it does not exist.
+// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if this is
+// its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, expectedVersionOption)
@@ -60,7 +60,7 @@ func WithExpectedVersion(version int64) WriteOption {
 	}
 }
 
-// WithTTL sets how long a state lives from now. Without it: until it is deleted.
+// WithTTL sets the time until a state expires. Without it: it never does.
 func WithTTL(ttl time.Duration) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, ttlOption)
@@ -68,7 +68,7 @@ func WithTTL(ttl time.Duration) WriteOption {
 	}
 }
 
-// WithDescription says what a state is for. Without it the present description stays.
+// WithDescription sets the purpose of a state. Without it, the current description stays.
 func WithDescription(description string) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, descriptionOption)
@@ -76,8 +76,8 @@ func WithDescription(description string) WriteOption {
 	}
 }
 
-// WithFields names the fields that an update takes, such as "labels"; those that are empty are
-// cleared. "*": all. Without it an update takes those that are set.
+// WithFields names the fields that an update changes, such as "labels"; empty ones are cleared. "*": all.
+// Without it, an update changes the fields that are set.
 func WithFields(names ...string) WriteOption {
 	return func(s *writeSettings) {
 		s.given = append(s.given, fieldsOption)
@@ -85,7 +85,7 @@ func WithFields(names ...string) WriteOption {
 	}
 }
 
-// writeSettingsFrom applies the options of a write, which may be a request id or one of accepted.
+// writeSettingsFrom applies the options of a write: a request id, or those in accepted.
 func writeSettingsFrom(options []WriteOption, accepted ...writeOptionName) (*writeSettings, error) {
 	settings := &writeSettings{}
 	for _, option := range options {
@@ -93,7 +93,7 @@ func writeSettingsFrom(options []WriteOption, accepted ...writeOptionName) (*wri
 	}
 	for _, name := range settings.given {
 		if name != requestIDOption && !slices.Contains(accepted, name) {
-			return nil, invalidArgument("", fmt.Sprintf("%s has no meaning for this write", name))
+			return nil, invalidArgument("", fmt.Sprintf("this write takes no %s", name))
 		}
 	}
 	if settings.requestID == "" {

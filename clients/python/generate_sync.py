@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the synchronous client out of the asynchronous one, which is the source of both.
+"""Generates the synchronous client from the asynchronous one.
 
     clients/python/generate_sync.py            write the files
-    clients/python/generate_sync.py --check    tell which of them are not up to date
+    clients/python/generate_sync.py --check    list the files that are out of date
 
-The methods of both clients differ in `async`, `await` and a few names. So each module of `_aio` but the
-transport, and `aio.py`, is rewritten by the rules below and formatted by ruff. The transports are two files
-written by hand: that is where the clients really differ.
+The clients' methods differ only in `async`, `await` and a few names. So each module of `_aio` except the
+transport, and `aio.py`, is rewritten by the rules below and formatted by ruff. The two transports differ more
+and are written by hand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RULES = [
         (r" \| Awaitable\[str\]|\bAwaitable, ", ""),
         (r"\b__a(enter|exit)__\b", r"__\1__"),
         (r"\bmemory_client\._aio\b", "memory_client._sync"),
-        # What the documentation of the two does not have in common.
+        # Differences of their documentation.
         (r"\bThe asynchronous client\b", "The synchronous client"),
         (r"\bFor use in one event loop\b", "Safe for use from many threads"),
         (r"\bin the event loop\b", "in another thread"),
@@ -40,11 +40,11 @@ _RULES = [
 ]
 
 _LEFT = re.compile(r"\b(async|await|asyncio|aio|Async\w+|async_\w+|event loop)\b|_aio\b")
-"""What no generated file may hold: a rule is missing."""
+"""Must not be in a generated file: a rule is missing."""
 
 
 def sources() -> Iterator[tuple[Path, Path]]:
-    """Yield each source and the file that is made of it."""
+    """Yield each source and its generated file."""
     for source in sorted((PACKAGE / "_aio").glob("*.py")):
         if source.name not in _BY_HAND:
             yield source, PACKAGE / "_sync" / source.name
@@ -55,7 +55,7 @@ def generated(source: Path, target: Path) -> str:
     """Return the synchronous form of a source.
 
     Raises:
-        ValueError: Something asynchronous is left that no rule knows.
+        ValueError: Something asynchronous is left, for which there is no rule.
     """
     text = source.read_text()
     for pattern, replacement in _RULES:
@@ -63,13 +63,13 @@ def generated(source: Path, target: Path) -> str:
     if left := _LEFT.search(text):
         raise ValueError(f"{source}: no rule for {left[0]!r}")
     name = source.relative_to(PACKAGE).as_posix()
-    header = f"# Generated from {name} by generate_sync.py. Do not edit: change that and generate anew.\n"
+    header = f"# Generated from {name} by generate_sync.py. Do not edit: change that and run it again.\n"
     sorted_imports = _ruff(target, header + text, "check", "--select", "I", "--fix")
     return _ruff(target, sorted_imports, "format")
 
 
 def _ruff(path: Path, text: str, *command: str) -> str:
-    """Run ruff over a text, with the settings that hold for the path."""
+    """Run ruff over a text, with the settings for the path."""
     program = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", str(path), "-"]
     return subprocess.run(program, input=text, capture_output=True, text=True, check=True).stdout
 
@@ -83,7 +83,7 @@ def main() -> int:
     ]
     for target, text in stale:
         if "--check" in sys.argv[1:]:
-            print(f"{target}: not up to date, run clients/python/generate_sync.py", file=sys.stderr)
+            print(f"{target}: out of date, run clients/python/generate_sync.py", file=sys.stderr)
         else:
             target.write_text(text)
     return 1 if stale and "--check" in sys.argv[1:] else 0

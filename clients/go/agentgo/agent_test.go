@@ -52,7 +52,7 @@ func (s *script) Send(
 	return func(yield func(*llms.ChatResponse, error) bool) { yield(response, nil) }, nil
 }
 
-// said renders messages without their times, which no two runs share.
+// said renders messages without their times, which differ between runs.
 func said(messages []*llms.Message) []string {
 	lines := []string{}
 	for _, message := range messages {
@@ -86,7 +86,7 @@ func (booking) Descriptor() *llms.ToolDescriptor {
 	return &llms.ToolDescriptor{Name: "book", Description: "books a train"}
 }
 
-// conversation is an agent of agent-go in use.
+// conversation is a running agent of agent-go.
 type conversation struct {
 	t      *testing.T
 	input  chan<- *eventbus.Event
@@ -109,7 +109,7 @@ func converse(
 	return &conversation{t, input, output}
 }
 
-// tell sends an event to the agent and returns what it does, up to the end of its response.
+// tell sends an event to the agent and returns its events up to the end of its response.
 func (c *conversation) tell(event *eventbus.Event) []string {
 	c.t.Helper()
 	c.input <- event

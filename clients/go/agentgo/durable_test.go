@@ -43,8 +43,8 @@ func TestItemsAndStateOutliveTheServer(t *testing.T) {
 	compare(t, simple, agentgo.NewMemory(dial(t, startServer(t, dataDir).address, "durable")), -1)
 }
 
-// An Add whose answer was lost is made again by its caller: the item is there once. Added once more,
-// it is there twice, as in agent-go's own memory.
+// A caller repeats an Add whose answer was lost: the item is stored once. Added once more, it is stored
+// twice, as in agent-go's own memory.
 func TestAnAddThatIsMadeAgainIsAppliedOnce(t *testing.T) {
 	namespace := newNamespace()
 	direct := newClient(t).Namespace(namespace)

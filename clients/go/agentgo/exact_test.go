@@ -26,8 +26,8 @@ func nested(levels int) map[string]any {
 	return inner
 }
 
-// everyPart has each kind of part, in each of its shapes, also those that are larger than what the
-// server takes in one piece, or otherwise, when they come as they are.
+// everyPart has each kind of part in each of its forms, including those that the server does not take
+// unchanged, such as large ones.
 func everyPart() map[string]llms.Part {
 	name, url, none := "cat.png", "https://example.com/cat.png", ""
 	long := strings.Repeat("tea and 🚆 ", 20_000)
@@ -79,7 +79,7 @@ func everyValue() map[string]llms.Part {
 	return parts
 }
 
-// Every part comes back equal: alone, between others, and a tool's result as a separate item.
+// Every part is returned equal: alone, between others, and a tool's result as a separate item.
 func TestEveryPartComesBack(t *testing.T) {
 	durable := agentgo.NewMemory(newClient(t))
 	at := time.Date(2026, 3, 4, 5, 6, 7, 123456000, time.UTC)
@@ -123,7 +123,7 @@ func TestLargeIntegersKeepTheirDigits(t *testing.T) {
 	equal(t, "the content", found[1].GetContent(), any(data))
 }
 
-// Whatever a message says of itself comes back, also what the server has no place for.
+// All fields of a message are returned, also those that the server has no field for.
 func TestEveryFieldOfAMessageComesBack(t *testing.T) {
 	durable := agentgo.NewMemory(newClient(t))
 	empty, odd, long := "", "Ada\nLovelace", strings.Repeat("n", 1025)
@@ -148,8 +148,8 @@ func TestEveryFieldOfAMessageComesBack(t *testing.T) {
 	}
 }
 
-// Times come back to the nanosecond, with their offset; the name of the place and the clock of the
-// process do not.
+// Times are returned to the nanosecond, with their offset, but without the name of the location and the
+// monotonic clock.
 func TestTimes(t *testing.T) {
 	durable := agentgo.NewMemory(newClient(t))
 	now := time.Now()
@@ -180,7 +180,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Other clients read what an agent remembers as what it is.
+// Other clients read an agent's items as items of their kinds.
 func TestOthersReadWhatAnAgentWrote(t *testing.T) {
 	client := newClient(t)
 	durable := agentgo.NewMemory(client)
@@ -222,7 +222,7 @@ func TestOthersReadWhatAnAgentWrote(t *testing.T) {
 	}
 }
 
-// What other clients wrote is of use to an agent.
+// An agent can use items that other clients wrote.
 func TestAnAgentReadsWhatOthersWrote(t *testing.T) {
 	client := newClient(t)
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -264,7 +264,7 @@ func TestAnAgentReadsWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// An item that another client has changed comes back as changed.
+// An item that another client has changed is returned with the change.
 func TestAnAgentReadsWhatOthersChanged(t *testing.T) {
 	client := newClient(t)
 	durable := agentgo.NewMemory(client)

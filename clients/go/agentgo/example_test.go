@@ -13,8 +13,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/agentgo"
 )
 
-// A memory is handed to an agent in the place of agent-go's own, as an argument of its
-// NewRuleBaseContext for one.
+// Pass the memory to an agent in place of agent-go's own, for example as an argument of NewRuleBaseContext.
 func ExampleNewMemory() {
 	client, err := memory.Dial(os.Getenv("MEMORY_SERVICE_ADDRESS"), memory.WithNamespace("ada"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// form is how an item was stored. Plain, which is empty: a message as a message, a tool's result as a
-// tool's result, a text as a text, an object as data.
+// form is the form in which an item was stored. The plain form, which is empty: a message as a message, a
+// tool's result as a tool's result, a text as a text, an object as data.
 type form string
 
 const (
@@ -23,17 +23,17 @@ const (
 	formDated form = "dated"
 	// formResult: a tool's result, packed as the one part of a message.
 	formResult form = "result"
-	// formContent: some other content, in the field contentField of data; packed, those are the one
+	// formContent: some other content, in the field contentField of data; if packed, the data are the only
 	// part of a message.
 	formContent form = "content"
-	// formSpeaking: some other content that has a message, too: the message, and after its own parts
-	// the content, as a tool's result or as data with the field contentField.
+	// formSpeaking: some other content that also has a message: the message, and after its own parts the
+	// content, as a tool's result or as data with the field contentField.
 	formSpeaking form = "speaking"
 )
 
 const contentField = "content"
 
-// item is what comes back for all that is not a message in an item of agent-go's own.
+// item is returned for everything that is not a message in one of agent-go's own items.
 type item struct {
 	id        agentmemory.MemoryItemId
 	content   any
@@ -46,8 +46,8 @@ func (i *item) GetContent() any                       { return i.content }
 func (i *item) GetCreatedAt() time.Time               { return i.createdAt }
 func (i *item) AsMessage() (*agentllms.Message, bool) { return i.message, i.message != nil }
 
-// fromAgent returns an item as the server keeps items, under an id, or under one that the server
-// makes if it could not take this one.
+// fromAgent returns an item in the server's form, with the given id, or with one from the server if the
+// given one is not valid.
 func fromAgent(source agentmemory.MemoryItem, id string) (*memory.Item, error) {
 	remarks := &note{}
 	content, err := remarks.content(source)
@@ -70,7 +70,7 @@ func fromAgent(source agentmemory.MemoryItem, id string) (*memory.Item, error) {
 	return kept, err
 }
 
-// content returns what an item holds as the server keeps it.
+// content returns the content of an item in the server's form.
 func (n *note) content(source agentmemory.MemoryItem) (any, error) {
 	message, speaks := source.AsMessage()
 	speaks = speaks && message != nil
@@ -99,7 +99,7 @@ func toolMessage(result *agentllms.ToolCallResult, at time.Time) *agentllms.Mess
 	return agentllms.NewToolCallResultMessage(result, at)
 }
 
-// alone returns a part that is all that an item holds; packed, it is the one of a message.
+// alone returns a part that is the whole content of an item; if packed, it is the only part of a message.
 func (n *note) alone(packed form, part agentllms.Part) (any, error) {
 	piece, err := n.part(0, part)
 	if err != nil {
@@ -115,7 +115,7 @@ func (n *note) alone(packed form, part agentllms.Part) (any, error) {
 	return &llms.Message{Creator: llms.Creator{Role: llms.RoleTool}, Parts: []llms.Part{piece}}, nil
 }
 
-// speaking returns a message beside a content that is something else.
+// speaking returns a message together with other content.
 func (n *note) speaking(content any, message *agentllms.Message) (any, error) {
 	extended := *message
 	var last agentllms.Part = contentPart(content)
@@ -128,7 +128,7 @@ func (n *note) speaking(content any, message *agentllms.Message) (any, error) {
 	return kept, err
 }
 
-// other returns what is neither message nor tool's result, as JSON.
+// other returns content that is neither a message nor a tool's result, as JSON.
 func (n *note) other(content any) (any, error) {
 	if text, ok := content.(string); ok && text != "" && isText(text) {
 		return text, nil
@@ -148,7 +148,7 @@ func contentPart(content any) *agentllms.DataPart {
 	return &agentllms.DataPart{Data: map[string]any{contentField: content}}
 }
 
-// toAgent returns an item of agent-go.
+// toAgent returns an item in agent-go's form.
 func toAgent(kept *memory.Item) (agentmemory.MemoryItem, error) {
 	remarks := noteOf(kept.Metadata)
 	found := &item{
@@ -179,7 +179,7 @@ func toAgent(kept *memory.Item) (agentmemory.MemoryItem, error) {
 	return found, nil
 }
 
-// hold takes over what was stored as a message without being one alone.
+// hold sets the content that was stored as a message but is not only a message.
 func (i *item) hold(message *agentllms.Message, remarks *note) {
 	i.content, i.message = message, message
 	last := len(message.Parts) - 1
@@ -206,7 +206,7 @@ func (i *item) hold(message *agentllms.Message, remarks *note) {
 	}
 }
 
-// chatItem makes an item of agent-go's own with a given id, which only its codec can.
+// chatItem makes one of agent-go's own items with a given id, which only its codec can do.
 func chatItem(id agentmemory.MemoryItemId, message *agentllms.Message) (agentmemory.MemoryItem, error) {
 	text, err := json.Marshal(map[string]any{"id": id, "type": "chat_message", "content": struct{}{}})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/oopslink/agent-go/pkg/support/llms"
 )
 
-// view is all that an item of agent-go shows, in a form that can be compared: times in UTC without
-// the clock of the process, and data as JSON, which knows one kind of number.
+// view is an item of agent-go in a form that can be compared: times in UTC without the monotonic clock, and
+// data as JSON, which has one kind of number.
 type view struct {
 	ID        agentmemory.MemoryItemId
 	Content   any
@@ -104,7 +104,7 @@ func shown(value any) string {
 	return fmt.Sprintf("%#v", value)
 }
 
-// remark is a caller's own item type: its content is no message, and it has a message besides.
+// remark is a caller's own item type: it has content that is not a message, and also a message.
 type remark struct {
 	id      agentmemory.MemoryItemId
 	content any
@@ -119,7 +119,7 @@ func (r *remark) AsMessage() (*llms.Message, bool) {
 	return r.message, r.message != nil
 }
 
-// chance makes items of all kinds.
+// chance makes random items of all kinds.
 type chance struct{ *rand.Rand }
 
 func pick[T any](c chance, choices ...T) T { return choices[c.IntN(len(choices))] }

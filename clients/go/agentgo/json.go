@@ -18,13 +18,13 @@ const (
 	depthMax = 20
 )
 
-// jsonValue is a Go value as JSON keeps it.
+// jsonValue is a Go value as JSON represents it.
 type jsonValue struct {
 	// text is the value's JSON.
 	text []byte
 	// value has the types of encoding/json, except for integers that a float64 would alter.
 	value any
-	// fits reports whether the server can keep it as data unaltered.
+	// fits reports whether the server can store it as data unaltered.
 	fits bool
 }
 
@@ -51,7 +51,7 @@ func fromJSON(text []byte) (any, error) {
 	return withNumbers(value), nil
 }
 
-// withNumbers turns every json.Number in value into a float64, or into what number makes of it.
+// withNumbers replaces every json.Number in value by the result of number.
 func withNumbers(value any) any {
 	switch value := value.(type) {
 	case json.Number:
@@ -68,8 +68,8 @@ func withNumbers(value any) any {
 	return value
 }
 
-// number returns a float64, unless it would have other digits than an integer's own: then an int64, a
-// uint64 or, beyond both, the json.Number.
+// number returns a float64, unless that would alter an integer's digits: then an int64, a uint64 or, beyond
+// both, the json.Number.
 func number(digits json.Number) any {
 	float, err := digits.Float64()
 	isInteger := !strings.ContainsAny(digits.String(), ".eE")
@@ -106,12 +106,12 @@ func fits(value any, depth int) bool {
 	return depth <= depthMax
 }
 
-// isText reports whether the server accepts a text as it is.
+// isText reports whether the server accepts a text unchanged.
 func isText(text string) bool {
 	return len(text) <= textBytesMax && utf8.ValidString(text)
 }
 
-// isName reports whether the server accepts a name or an id as it is.
+// isName reports whether the server accepts a name or an id unchanged.
 func isName(name string, bytesMax int) bool {
 	return len(name) <= bytesMax && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
 }

@@ -16,21 +16,21 @@ import (
 // The longest id that the server takes, in bytes.
 const idBytesMax = 128
 
-// A server writes what arrives together with one flush to its disk.
+// A server writes concurrent requests with one disk sync.
 const concurrentDeletions = 16
 
-// MemoryOption changes how a memory is kept.
+// MemoryOption sets an option of a memory.
 type MemoryOption func(*serverMemory)
 
-// WithSession makes a memory that adds to, retrieves and resets one conversation of the namespace
-// alone. At most 256 bytes. Without it a memory is all conversations of the namespace.
+// WithSession limits a memory to one conversation of the namespace, to which it adds and which it
+// retrieves and resets. At most 256 bytes. Without it, a memory covers all conversations.
 func WithSession(id string) MemoryOption {
 	return func(m *serverMemory) { m.session = id }
 }
 
-// NewMemory returns a memory of agent-go that is kept by a memory server, in the namespace of client.
-// It takes the place of agent-go's NewSimpleMemory; what differs is said at the top of this page. It
-// is safe for use by many goroutines at the same time, and does not close the client.
+// NewMemory returns an agent-go memory on a memory server, in the namespace of client. It replaces
+// agent-go's NewSimpleMemory; the package documentation lists the differences. It is safe for concurrent
+// use, and does not close the client.
 //
 // Its errors are those of the client, for errors.Is and errors.As, such as [memory.ErrUnavailable].
 func NewMemory(client *memory.Client, options ...MemoryOption) agentmemory.Memory {
@@ -49,17 +49,16 @@ type serverMemory struct {
 
 // Add writes an item. When it returns, the item is on the server's disk.
 //
-// An Add that failed may be made again with the same item: if it had reached the server after all,
-// the item is not added twice. An item that was added and is added again is there twice, as in
-// agent-go's own memory.
+// A failed Add may be repeated with the same item: if it did reach the server, the item is not added
+// twice. An item that is added again after a success is stored twice, as in agent-go's own memory.
 func (m *serverMemory) Add(ctx context.Context, item agentmemory.MemoryItem) error {
 	if item == nil {
-		return refused("item", errors.New("there is none"))
+		return refused("item", errors.New("it is missing"))
 	}
 	id := item.GetId()
 	request := m.unsettled.take(id)
 	err := m.write(ctx, item, request)
-	// A failed precondition is that the item was written under this request and has changed since.
+	// A failed precondition means that this request wrote the item, which has changed since.
 	if err != nil && !errors.Is(err, memory.ErrFailedPrecondition) {
 		m.unsettled.keep(id, request)
 	}
@@ -84,13 +83,13 @@ func (m *serverMemory) write(ctx context.Context, item agentmemory.MemoryItem, r
 	return err
 }
 
-// refused is the error of something that this package cannot keep.
+// refused returns the error for a value that this package cannot store.
 func refused(what string, err error) error {
 	return fmt.Errorf("agentgo: %s: %w: %w", what, memory.ErrInvalidArgument, err)
 }
 
-// Retrieve returns the newest items, the oldest of them first: as many as the limit says, or all if
-// there is none, which are fetched page by page.
+// Retrieve returns the newest items, the oldest of them first: at most limit, or all without a limit,
+// fetched page by page.
 func (m *serverMemory) Retrieve(
 	ctx context.Context, options ...agentmemory.MemoryRetrieveOption,
 ) ([]agentmemory.MemoryItem, error) {
@@ -115,9 +114,9 @@ func (m *serverMemory) Retrieve(
 	return items, nil
 }
 
-// Reset removes the items that Retrieve would return, one by one: the rest of the namespace, such as
-// its state, is not this memory's. Items that are added meanwhile may stay. When it fails, some of the
-// items are gone and others are not, and it may be called again.
+// Reset removes the items that Retrieve would return, one by one, and nothing else in the namespace, such
+// as its state. Items that are added meanwhile may stay. If it fails, some items may already be removed;
+// it may be called again.
 func (m *serverMemory) Reset() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -155,17 +154,17 @@ func (m *serverMemory) sendIDs(
 	}
 }
 
-// How many failed adds are remembered.
+// Maximum number of failed adds to remember.
 const unsettledMax = 1000
 
-// unsettledAdds are the failed adds, of which it is uncertain whether the server has the item: their
-// request ids by the ids of their items. The server answers a repeated request without writing again.
+// unsettledAdds are failed adds whose items the server may or may not have: their request ids by the ids
+// of their items. The server answers a repeated request without writing again.
 type unsettledAdds struct {
 	mutex    sync.Mutex
 	requests map[agentmemory.MemoryItemId]string
 }
 
-// take returns the request id that an item is to be added with.
+// take returns the request id for adding an item.
 func (u *unsettledAdds) take(id agentmemory.MemoryItemId) string {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
@@ -176,7 +175,7 @@ func (u *unsettledAdds) take(id agentmemory.MemoryItemId) string {
 	return utils.GenerateUUID()
 }
 
-// keep remembers an add that failed. When there are too many, one of them is forgotten.
+// keep remembers a failed add. If there are too many, it forgets one.
 func (u *unsettledAdds) keep(id agentmemory.MemoryItemId, request string) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()

@@ -63,7 +63,7 @@ func TestItIsLikeSimpleMemory(t *testing.T) {
 					item := added[len(added)-1]
 					must(t, simple.Add(t.Context(), item))
 					must(t, durable.Add(t.Context(), item))
-				case choice < 72: // An item that is added again is there twice.
+				case choice < 72: // An item that is added again is stored twice.
 					item := pick(c, added...)
 					must(t, simple.Add(t.Context(), item))
 					must(t, durable.Add(t.Context(), item))
@@ -180,7 +180,7 @@ func TestAContextThatEndedEndsTheCall(t *testing.T) {
 	equal(t, "how many items", len(retrieve(t, durable)), 0)
 }
 
-// A session is a separate memory within the namespace, and a reset leaves all else alone.
+// A session is a separate memory within the namespace, and a reset changes nothing else.
 func TestSessions(t *testing.T) {
 	client := newClient(t)
 	state := agentgo.NewState(client)
@@ -213,7 +213,7 @@ func TestSessions(t *testing.T) {
 	equal(t, "the state", plan, any("walk"))
 }
 
-// A message of agent-go's comes back as an item of agent-go's own type.
+// A message of agent-go is returned as an item of agent-go's own type.
 func TestTheTypeOfMessages(t *testing.T) {
 	durable := agentgo.NewMemory(newClient(t))
 	must(t, durable.Add(t.Context(), userItem("tea")))

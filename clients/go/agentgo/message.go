@@ -16,7 +16,7 @@ var agentRoles = []agentllms.MessageRole{
 	agentllms.MessageRoleTool,
 }
 
-// message returns a message as the server keeps messages, and notes what it has no place for.
+// message returns a message in the server's form, and notes what that cannot represent.
 func (n *note) message(message *agentllms.Message) (*llms.Message, error) {
 	kept := &llms.Message{
 		MessageId: n.name(&n.MessageID, message.MessageId),
@@ -57,7 +57,7 @@ func (n *note) role(role agentllms.MessageRole) llms.Role {
 	return llms.RoleUser
 }
 
-// name returns a name as it is, or notes it and returns none.
+// name returns a name unchanged if the server accepts it; otherwise it notes the name and returns none.
 func (n *note) name(place **string, name string) string {
 	if isName(name, nameBytesMax) {
 		return name
@@ -66,7 +66,7 @@ func (n *note) name(place **string, name string) string {
 	return ""
 }
 
-// part returns a part of a message as the server keeps it, packed if need be.
+// part returns a part of a message in the server's form, packed if necessary.
 func (n *note) part(index int, part agentllms.Part) (llms.Part, error) {
 	plain, err := plainPart(part)
 	if err != nil || plain != nil {
@@ -79,8 +79,7 @@ func (n *note) part(index int, part agentllms.Part) (llms.Part, error) {
 	return pack(part)
 }
 
-// agentMessage returns the message that was kept. A message by another client without a time gets that
-// of its item.
+// agentMessage returns the stored message. A message of another client without a time gets its item's time.
 func (n *note) agentMessage(kept *llms.Message, createdAt time.Time) *agentllms.Message {
 	message := &agentllms.Message{
 		MessageId: noted(kept.MessageId, n.MessageID),
@@ -110,7 +109,7 @@ func (n *note) agentMessage(kept *llms.Message, createdAt time.Time) *agentllms.
 	return message
 }
 
-// noted returns what was noted in the place of what the server has.
+// noted returns the noted value, if there is one, in place of the server's.
 func noted[S ~string](kept S, note *string) S {
 	if note == nil {
 		return kept
@@ -123,7 +122,7 @@ func (n *note) agentPart(index int, part llms.Part) agentllms.Part {
 	if file, ok := part.(*llms.BinaryPart); ok && packed {
 		if whole, err := unpack(kind, file.Content); err == nil {
 			return whole
-		} // Else another client has changed the item since: the file is all there is.
+		} // Otherwise another client has changed the item since, and only the file is left.
 	}
 	return agentPart(part)
 }

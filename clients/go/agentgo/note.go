@@ -6,22 +6,22 @@ import (
 	agentllms "github.com/oopslink/agent-go/pkg/support/llms"
 )
 
-// noteKey is the key of an item's metadata under which its note stands.
+// noteKey is the metadata key of an item's note.
 const noteKey = "agentgo"
 
-// note is what the server's own form of an item has no place for. It is kept in the item's metadata,
-// and only where there is something to note.
+// note has the details of an item that the server has no field for. It is stored in the item's metadata, if
+// there is anything to note.
 type note struct {
-	// ID of the item, where the server has it under another.
+	// ID of the item, if the server has it under another.
 	ID *string `json:"id,omitempty"`
-	// Form is how the item was stored, where that is not plain.
+	// Form in which the item was stored, if not plain.
 	Form form `json:"form,omitempty"`
 	// Silent: the item holds a message or a tool's result, but its AsMessage returns none.
 	Silent bool `json:"silent,omitempty"`
-	// CreatedAt of the item, where it is finer than what the server keeps.
+	// CreatedAt of the item, if it is finer than the server's time.
 	CreatedAt string `json:"created_at,omitempty"`
 
-	// Timestamp of the message, where it is finer than what the server keeps.
+	// Timestamp of the message, if it is finer than the server's time.
 	Timestamp string `json:"timestamp,omitempty"`
 	// Role that the server does not know.
 	Role *string `json:"role,omitempty"`
@@ -30,13 +30,13 @@ type note struct {
 	Name      *string `json:"name,omitempty"`
 	Provider  *string `json:"provider,omitempty"`
 	Model     *string `json:"model,omitempty"`
-	// EmptyParts: the message has a list of parts with nothing in it, rather than none.
+	// EmptyParts: the message's list of parts is empty, not nil.
 	EmptyParts bool `json:"empty_parts,omitempty"`
 	// Packed are the parts that were stored as files, by their index.
 	Packed map[int]agentllms.PartType `json:"packed,omitempty"`
 }
 
-// metadata returns the metadata of an item that the note is of. Nil: there is nothing to note.
+// metadata returns the note as metadata of its item. Nil: there is nothing to note.
 func (n *note) metadata() (map[string]any, error) {
 	text, err := json.Marshal(n)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/llms"
 )
 
-// plainPart returns a part as the server keeps such parts; nil if that would not be all of it.
+// plainPart returns a part in the server's form; nil if that would lose something.
 func plainPart(part agentllms.Part) (llms.Part, error) {
 	if value := reflect.ValueOf(part); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
 		return nil, errors.New("a message has a part that is nil")
@@ -54,7 +54,7 @@ func plainBinary(part *agentllms.BinaryPart) llms.Part {
 		}
 	}
 	if part.Content != nil && len(part.Content) == 0 && part.ContentLength != 0 {
-		return nil // A content that is empty, and a length that says otherwise.
+		return nil // The content is empty, but the length is not 0.
 	}
 	plain := &llms.BinaryPart{Name: part.Name, URL: part.URL, MIMEType: part.MIMEType, Content: part.Content}
 	if part.Content != nil || part.ContentLength != 0 {
@@ -79,7 +79,7 @@ func plainResult(part *agentllms.ToolCallResult) (llms.Part, error) {
 	return plain, nil
 }
 
-// object returns a map as JSON keeps it, and whether the server can keep it as data.
+// object returns a map as JSON represents it, and whether the server can store it as data.
 func object(data map[string]any) (map[string]any, bool, error) {
 	if data == nil {
 		return nil, true, nil
@@ -91,7 +91,7 @@ func object(data map[string]any) (map[string]any, bool, error) {
 	return kept.value.(map[string]any), kept.fits, nil
 }
 
-// agentPart returns a part of agent-go's own; of a kind that this package does not know, nil.
+// agentPart returns a part in agent-go's own type, or nil for an unknown kind.
 func agentPart(part llms.Part) agentllms.Part {
 	switch part := part.(type) {
 	case *llms.TextPart:
@@ -124,8 +124,8 @@ func agentBinary(part *llms.BinaryPart) *agentllms.BinaryPart {
 	return binary
 }
 
-// agentResult returns what a tool returned. In agent-go that is an object; whatever else a client in
-// another language stored becomes one of one field.
+// agentResult returns a tool's result. In agent-go that is an object; any other value, stored by a client
+// in another language, becomes an object with one field.
 func agentResult(part *llms.ToolCallResult) *agentllms.ToolCallResult {
 	result := &agentllms.ToolCallResult{ToolCallId: part.ToolCallId, Name: part.Name}
 	value := part.Result
@@ -160,9 +160,9 @@ type packedBinary struct {
 	ContentLength int64   `json:"content_length"`
 }
 
-// pack returns a part as a file: a text as it is, all else as JSON. So is kept what plainPart has no
-// place for: larger than the server takes in one piece, integers beyond 2^53, a nil map of data, and
-// texts that are not UTF-8.
+// pack returns a part as a file: a text unchanged, anything else as JSON. It stores what plainPart cannot
+// represent: parts larger than the server takes, integers beyond 2^53, a nil map of data, and texts that
+// are not UTF-8.
 func pack(part agentllms.Part) (*llms.BinaryPart, error) {
 	var content []byte
 	var err error
@@ -191,7 +191,7 @@ func packTool(id, name string, value map[string]any) ([]byte, error) {
 	return json.Marshal(packedTool{ToolCallID: id, Name: name, Value: text})
 }
 
-// unpack returns the part that pack made a file of.
+// unpack returns the part from which pack made a file.
 func unpack(kind agentllms.PartType, content []byte) (agentllms.Part, error) {
 	switch kind {
 	case agentllms.PartTypeText:
@@ -220,7 +220,7 @@ func unpackObject(text []byte) (map[string]any, error) {
 	value, err := fromJSON(text)
 	object, isObject := value.(map[string]any)
 	if err == nil && !isObject && value != nil {
-		return nil, fmt.Errorf("there is a %T where an object should be", value)
+		return nil, fmt.Errorf("must be an object, not a %T", value)
 	}
 	return object, err
 }

@@ -40,7 +40,7 @@ func TestTheREADMEsExampleRuns(t *testing.T) {
 	}
 }
 
-// buildInAnEmptyModule builds a program as a newcomer to a checkout would, and returns where it is.
+// buildInAnEmptyModule builds a program like a newcomer with a checkout, and returns its path.
 func buildInAnEmptyModule(t *testing.T, source string) string {
 	t.Helper()
 	here, err := filepath.Abs(".")
@@ -48,7 +48,7 @@ func buildInAnEmptyModule(t *testing.T, source string) string {
 	const module = "github.com/memory-service/memory-service/clients/go"
 	empty := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(empty, "main.go"), []byte(source), 0o600))
-	// Versions and sums of what it downloads a newcomer gets by "go mod tidy"; a test gets by without the network.
+	// A newcomer gets versions and checksums by "go mod tidy"; the test copies them, without the network.
 	for _, name := range []string{"go.mod", "go.sum"} {
 		known, err := os.ReadFile(name)
 		must(t, err)

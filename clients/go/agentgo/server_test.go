@@ -69,7 +69,7 @@ func launch(dataDir string) (*server, error) {
 	for lines.Scan() {
 		if found := listening.FindStringSubmatch(lines.Text()); found != nil {
 			started.address = found[1]
-			// It is drained, or a talkative server would block on a full pipe.
+			// Drain the pipe, because a server would block on a full one.
 			go func() { _, _ = io.Copy(io.Discard, stdout) }()
 			return started, nil
 		}
@@ -91,7 +91,7 @@ func (s *server) end(signal os.Signal) {
 	}
 }
 
-// shared is the server of all tests that do not stop it. Nil: there is none.
+// shared is the server of all tests that do not stop it. Nil: it is not running.
 var shared *server
 
 func TestMain(m *testing.M) {

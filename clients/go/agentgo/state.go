@@ -10,9 +10,9 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// NewState returns a state of agent-go that is kept by a memory server, under the state keys of the
-// namespace of client. It takes the place of agent-go's NewInMemoryState and NewFileState. It is safe
-// for use by many goroutines at the same time, and does not close the client.
+// NewState returns an agent-go state on a memory server, under the state keys of the namespace of client.
+// It replaces agent-go's NewInMemoryState and NewFileState. It is safe for concurrent use, and does not
+// close the client.
 //
 // Its errors are those of the client, for errors.Is and errors.As, such as [memory.ErrUnavailable].
 func NewState(client *memory.Client) agent.AgentState {
@@ -23,8 +23,8 @@ type serverState struct {
 	client *memory.Client
 }
 
-// Get returns the value of a key, with the types of encoding/json, as agent-go's state in files does:
-// numbers are float64. Nil: there is no such key, or its value is null.
+// Get returns the value of a key, with the types of encoding/json, like agent-go's state in files: numbers
+// are float64. Nil: there is no such key, or its value is null.
 func (s *serverState) Get(key string) (any, error) {
 	entry, err := s.client.LoadState(context.Background(), key)
 	if errors.Is(err, memory.ErrNotFound) {
@@ -36,9 +36,9 @@ func (s *serverState) Get(key string) (any, error) {
 	return entry.Value, nil
 }
 
-// Put keeps anything that encoding/json can write, at most 1 MiB, under a key of 1 to 512 bytes without
-// control characters; all else is [memory.ErrInvalidArgument] or [memory.ErrLimitExceeded]. So is an
-// integer beyond 2^53, which a float64 would alter: put it as a string.
+// Put stores anything that encoding/json can write, at most 1 MiB, under a key of 1 to 512 bytes without
+// control characters. Otherwise it returns [memory.ErrInvalidArgument] or [memory.ErrLimitExceeded], also
+// for an integer beyond 2^53, which a float64 would alter: put it as a string.
 func (s *serverState) Put(key string, value any) error {
 	kept, err := toJSON(value)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *serverState) Put(key string, value any) error {
 	return nil
 }
 
-// Delete removes a key. There need not be one.
+// Delete removes a key, if it exists.
 func (s *serverState) Delete(key string) error {
 	_, err := s.client.DeleteState(context.Background(), key)
 	if err != nil && !errors.Is(err, memory.ErrNotFound) {
@@ -59,7 +59,7 @@ func (s *serverState) Delete(key string) error {
 	return nil
 }
 
-// Clear removes all keys of the namespace, and leaves its items alone.
+// Clear removes all keys of the namespace, but not its items.
 func (s *serverState) Clear() error {
 	if _, err := s.client.ClearState(context.Background()); err != nil {
 		return fmt.Errorf("agentgo: state: %w", err)

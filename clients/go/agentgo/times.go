@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timeNote returns a time in words where the server's own form of it, UTC to the microsecond, is less
-// than the time itself; "" where it is not.
+// timeNote returns a time as text if the server's form of it, UTC to the microsecond, would lose something,
+// and "" otherwise.
 func timeNote(at time.Time) (string, error) {
 	_, offset := at.Zone()
 	if offset == 0 && !at.IsZero() && at.Equal(at.Truncate(time.Microsecond)) {
@@ -19,8 +19,8 @@ func timeNote(at time.Time) (string, error) {
 	return string(text), nil
 }
 
-// notedTime returns the time that timeNote described, if it still is the one that the server has:
-// another client may have changed that since.
+// notedTime returns the time in a note of timeNote, if it is still the server's time, which another client
+// may have changed since.
 func notedTime(at time.Time, note string) time.Time {
 	var exact time.Time
 	if note == "" || exact.UnmarshalText([]byte(note)) != nil {

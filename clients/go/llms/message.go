@@ -2,9 +2,9 @@
 // tool results.
 //
 // Data are JSON values with the types of encoding/json. A value may be anything that encoding/json
-// can write; it comes back from a memory as encoding/json would read it: numbers as float64,
-// objects as map[string]any, lists as []any. The server keeps numbers as doubles, so integers beyond
-// 2^53 are refused: send them as strings.
+// can write; a memory returns it as encoding/json would read it: numbers as float64, objects as
+// map[string]any, lists as []any. The server stores numbers as doubles, so integers beyond 2^53 are
+// refused: send them as strings.
 package llms
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Role of the speaker of a message.
+// Role of the author of a message.
 type Role string
 
 // The roles. A memory refuses a message without a role.
@@ -23,11 +23,11 @@ const (
 	RoleTool      Role = "tool"      // A tool.
 )
 
-// Creator is the speaker.
+// Creator is the author of the message.
 type Creator struct {
-	// Role of the speaker. Required.
+	// Role of the author. Required.
 	Role Role
-	// Name of the speaker, such as "Ada". Nil: none was given.
+	// Name of the author, such as "Ada". Nil: not given.
 	Name *string
 }
 
@@ -41,34 +41,34 @@ type Model struct {
 
 // Message is one message of a conversation with all its parts.
 type Message struct {
-	// MessageId that the writer gave the message. Empty: none.
+	// MessageId is the writer's id for the message. Empty: none.
 	MessageId string
-	// Creator is the speaker.
+	// Creator is the author of the message.
 	Creator Creator
 	// Model that wrote the message. Nil: none, or unknown.
 	Model *Model
 	// Parts of the message, in order. At most 256.
 	Parts []Part
-	// Timestamp that the message itself carries, kept to the microsecond. Zero: none.
+	// Timestamp is the message's own time, to the microsecond. Zero: none.
 	Timestamp time.Time
 }
 
-// NewMessage makes a message of the present time.
+// NewMessage makes a message with the current time.
 func NewMessage(role Role, parts ...Part) *Message {
 	return &Message{Creator: Creator{Role: role}, Parts: parts, Timestamp: now()}
 }
 
-// NewSystemMessage makes a message with instructions, of the present time.
+// NewSystemMessage makes a message with instructions, with the current time.
 func NewSystemMessage(text string) *Message {
 	return NewMessage(RoleSystem, &TextPart{Text: text})
 }
 
-// NewUserMessage makes a message of a user, of the present time.
+// NewUserMessage makes a message of a user, with the current time.
 func NewUserMessage(text string) *Message {
 	return NewMessage(RoleUser, &TextPart{Text: text})
 }
 
-// NewAssistantMessage makes a message of a model, of the present time: its text, if that is not
+// NewAssistantMessage makes a message of a model, with the current time: its text, if that is not
 // empty, and the tools that it calls.
 func NewAssistantMessage(text string, calls ...*ToolCall) *Message {
 	message := NewMessage(RoleAssistant)
@@ -81,12 +81,12 @@ func NewAssistantMessage(text string, calls ...*ToolCall) *Message {
 	return message
 }
 
-// NewToolCallResultMessage makes a message of a tool, of the present time.
+// NewToolCallResultMessage makes a message of a tool, with the current time.
 func NewToolCallResultMessage(result *ToolCallResult) *Message {
 	return NewMessage(RoleTool, result)
 }
 
-// Text returns the text parts, one below the other.
+// Text returns the text parts, each on its own lines.
 func (m *Message) Text() string {
 	var texts []string
 	for _, part := range m.Parts {
@@ -97,8 +97,7 @@ func (m *Message) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// now returns the time as a memory keeps it, so that a message comes back with the time it was
-// made with.
+// now returns the time as a memory stores it, so that a message is returned with the time it was made with.
 func now() time.Time {
 	return time.Now().UTC().Truncate(time.Microsecond)
 }

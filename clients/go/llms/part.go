@@ -15,7 +15,7 @@ const (
 // Part is one piece of a message: a *[TextPart], *[DataPart], *[BinaryPart], *[ToolCall] or
 // *[ToolCallResult]. A memory refuses other implementations.
 type Part interface {
-	// Type returns what the part is.
+	// Type returns the type of the part.
 	Type() PartType
 }
 
@@ -30,39 +30,39 @@ type DataPart struct {
 	Data map[string]any
 }
 
-// BinaryPart is a file, an image or a sound, or a reference to one.
+// BinaryPart is a file, such as an image or audio, or a reference to one.
 type BinaryPart struct {
-	// Name of the file. Nil: none was given.
+	// Name of the file. Nil: not given.
 	Name *string
-	// URL where the file is; the server never opens it. Nil: none was given.
+	// URL of the file, which the server never opens. Nil: not given.
 	URL *string
 	// MIMEType of the file, such as "image/png". Empty: not given.
 	MIMEType string
-	// Content of the file, at most 1 MiB. Empty: an empty file, or one that is not loaded.
+	// Content of the file, at most 1 MiB. Empty: an empty file, or not loaded.
 	Content []byte
 	// ContentLength of the file in bytes. Negative: the content is not loaded. Nil: not given.
 	ContentLength *int64
 }
 
-// ToolCall asks for a tool to be called.
+// ToolCall is a request to call a tool.
 type ToolCall struct {
 	// ToolCallId links the call to its result. Empty: none.
 	ToolCallId string
 	// Name of the tool.
 	Name string
-	// Arguments are JSON values by name. Nil: none were given.
+	// Arguments are JSON values by name. Nil: not given.
 	Arguments map[string]any
 }
 
 // ToolCallResult is a tool's result.
 type ToolCallResult struct {
-	// ToolCallId of the call that this answers. Empty: none.
+	// ToolCallId of the call that it answers. Empty: none.
 	ToolCallId string
 	// Name of the tool.
 	Name string
-	// Result is any JSON value, as encoding/json writes it, or [Null]. Nil: none was given.
+	// Result is any JSON value, as encoding/json writes it, or [Null]. Nil: not given.
 	Result any
-	// IsError says that the tool failed, and the result how.
+	// IsError reports that the tool failed; then the result describes the failure.
 	IsError bool
 }
 

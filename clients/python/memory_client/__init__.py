@@ -1,4 +1,4 @@
-"""The client of memory-service: what was said and what tools returned, kept and found again.
+"""The client of memory-service, which stores and finds what agents have to remember.
 
 with MemoryClient(namespace="ada") as memory:
     memory.add("Ada likes tea")

@@ -1,4 +1,4 @@
-"""Where servers are: one address, or several that are equal."""
+"""Addresses of servers: one, or several servers over the same records."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _LAST_COLON = re.compile(r":([^:/\]]*)$")
 
 
 def addresses_of(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the addresses that a text with commas between them holds, or a list of them, in its order.
+    """Return the addresses in a comma-separated text or in a list, in the given order.
 
     Raises:
-        ValueError: An address is empty, is there twice or has a port that is none; the message begins
-            with "address".
+        ValueError: An address is empty, repeated or without a valid port; the message begins with
+            "address".
         TypeError: It is neither a text nor a list of texts.
     """
     entries = given.split(",") if isinstance(given, str) else list(given)
     if not entries:
-        raise ValueError("address: there is none")
+        raise ValueError("address: none is given")
     found: list[str] = []
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, str):
-            raise TypeError(f"address: number {number} is no text")
+            raise TypeError(f"address: number {number} is not a string")
         address = entry.strip()
         if not address:
             raise ValueError(f"address: number {number} of {len(entries)} is empty")
         if address in found:
-            raise ValueError(f"address: {address!r} is there twice")
+            raise ValueError(f"address: {address!r} is given twice")
         _check_port(address, is_alone=len(entries) == 1)
         found.append(address)
     return tuple(found)
@@ -44,5 +44,5 @@ def _check_port(address: str, is_alone: bool) -> None:
         if not 1 <= int(port) <= _PORT_MAX:
             raise ValueError(f"address: the port of {address!r} is not 1 to {_PORT_MAX}")
     elif not is_alone:
-        # Of a lone address the port may be left out or have a name, as gRPC takes it.
-        raise ValueError(f"address: {address!r} is no host and port")
+        # In a single address the port may be omitted or be a name, as gRPC allows.
+        raise ValueError(f"address: {address!r} is not a host and port")

@@ -1,4 +1,4 @@
-"""What a client proves who it is with, and where that may be sent."""
+"""Credentials of a client, and where they may be sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Metadata = tuple[tuple[str, str], ...]
 """Headers of a call, as gRPC takes them."""
 
 TokenSource = Callable[[], str | Awaitable[str]]
-"""Returns the token to send with a call; of the asynchronous client it may be a coroutine function."""
+"""Returns the token to send with a call. The asynchronous client also takes a coroutine function."""
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _SOCKETS = ("unix:", "unix-abstract:")
@@ -19,34 +19,34 @@ _SCHEMES = re.compile(r"(?:ipv4|ipv6|dns):(?:///?)?")
 
 
 def bearer(token: str) -> Metadata:
-    """Return the metadata that carries a token.
+    """Return the metadata with a token.
 
     Raises:
-        ValueError: No header can carry it. gRPC would say so, too, and show the token.
+        ValueError: No header can carry it. gRPC also rejects it, but its error shows the token.
     """
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise ValueError("the token is no text of printable ASCII characters without spaces")
+        raise ValueError("the token must be printable ASCII text without spaces")
     return (("authorization", f"Bearer {token}"),)
 
 
 def fetched(source: TokenSource) -> Metadata:
-    """Return the metadata that carries the source's token of now; what the source raises is raised."""
+    """Return the metadata with the source's current token; exceptions of the source propagate."""
     token = source()
     if inspect.isawaitable(token):
         if inspect.iscoroutine(token):
             token.close()
-        raise TypeError("a token_source that is a coroutine function is for AsyncMemoryClient")
+        raise TypeError("token_source: only AsyncMemoryClient takes a coroutine function")
     return bearer(token)
 
 
 async def awaited(source: TokenSource) -> Metadata:
-    """Return the metadata that carries the source's token of now, wherever that takes a while."""
+    """Return the metadata with the source's current token, awaiting it if needed."""
     token = source()
     return bearer(await token if inspect.isawaitable(token) else token)
 
 
 def is_loopback(target: str) -> bool:
-    """Whether what is sent to a target of gRPC stays on this machine."""
+    """Whether data sent to a gRPC target stays on this machine."""
     if target.startswith(_SOCKETS):
         return True
     address = _SCHEMES.sub("", target, count=1)

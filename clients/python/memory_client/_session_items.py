@@ -1,4 +1,4 @@
-"""How items of an agent's session are kept: verbatim as JSON, and beside it as a message that reads well."""
+"""Converts items of an agent's session to records and back: verbatim JSON and a readable message."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memory_client.values import INTEGER_MAX
 SESSION_LABEL = "openai_agents_session"
 """The label of every item of a session; its value is the session's id."""
 VERBATIM_KEY = "openai_agents_items"
-"""Where in the metadata the JSON is. An item that is too large for that has it in files."""
+"""Metadata key of the JSON. An item too large for metadata has it in files."""
 VERBATIM_TYPE = "application/vnd.openai-agents.items+json"
-"""The type of those files; joined they are the JSON, in UTF-8."""
+"""MIME type of those files; joined, they are the JSON, in UTF-8."""
 
 _RECORDS_MAX = 1000
 _METADATA_BYTES = 15 * 1024
@@ -35,12 +35,12 @@ _ROLES = {
     "tool": Role.TOOL,
 }
 _OPAQUE = re.compile(r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/=_-]{200,}\s*")
-"""What nobody reads or searches, such as an image in base64."""
+"""Text not worth reading or searching, such as an image in base64."""
 _MIME_TYPE = re.compile(r"data:([\w.+-]+/[\w.+-]+)")
 
 
 def records_of(items: Sequence[Any], session_id: str) -> list[MemoryItem]:
-    """Return what to write for items: one record for each, or for several where they are over 1000.
+    """Return the records of items: one for each, or for several if there are more than 1000.
 
     Raises:
         TypeError: An item is not JSON.
@@ -65,7 +65,7 @@ def record_of(items: Sequence[Any], session_id: str) -> MemoryItem:
 
 
 def items_of(record: MemoryItem) -> list[Any]:
-    """Return the items of a record, as they were given. Empty: it is no record of a session."""
+    """Return the items of a record, as given. Empty: it is not a record of a session."""
     verbatim: Any = record.metadata.get(VERBATIM_KEY)
     if verbatim is None and isinstance(record.content, ChatMessage):
         files = [part for part in record.content.parts if isinstance(part, BinaryPart)]
@@ -81,7 +81,7 @@ def _verbatim(items: Sequence[Any]) -> str:
     text = json.dumps(list(items), ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
-    except UnicodeEncodeError:  # Half of a surrogate pair: only escaped can it be sent.
+    except UnicodeEncodeError:  # Half of a surrogate pair, which can only be sent escaped.
         text = json.dumps(list(items), separators=(",", ":"))
     return text
 
@@ -92,7 +92,7 @@ def _files(verbatim: str) -> Iterator[BinaryPart]:
         yield BinaryPart(packed[at : at + _FILE_BYTES], VERBATIM_TYPE)
 
 
-# What people, searches and clients in other languages read.
+# The readable message: for people, searches and clients in other languages.
 
 
 def _readable(items: Sequence[Any]) -> ChatMessage:
@@ -157,7 +157,7 @@ def _piece(part: Any) -> Part:
 
 
 def _arguments(arguments: Any) -> Mapping[str, Any] | None:
-    """Return the arguments of a call, which come as JSON; what is not an object stands under "_raw"."""
+    """Return the arguments of a call, given as JSON; anything but an object goes under "_raw"."""
     try:
         found = json.loads(arguments)
     except (TypeError, ValueError, RecursionError):
@@ -169,7 +169,7 @@ def _arguments(arguments: Any) -> Mapping[str, Any] | None:
 
 
 def _shortened(value: Any, depth: int = 0) -> Any:
-    """Return a JSON value that the server takes: what it cannot keep, and what nobody reads, as a text."""
+    """Return a JSON value that the server takes, with text for values it cannot keep and for opaque text."""
     if isinstance(value, str):
         return f"[{len(value)} characters]" if _OPAQUE.fullmatch(value) else _clean(value)
     if isinstance(value, (dict, list, tuple)) and depth >= _DEPTH_MAX:
@@ -185,11 +185,11 @@ def _shortened(value: Any, depth: int = 0) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Return a text that can be sent: without halves of surrogate pairs."""
+    """Return a text that can be sent, without halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _name(value: Any) -> str:
-    """Return an id or a name, or "" for what the server does not take as one."""
+    """Return an id or a name, or "" if the server would reject it."""
     is_name = isinstance(value, str) and value.isprintable() and len(value.encode()) <= _NAME_BYTES
     return value if is_name else ""

@@ -1,4 +1,4 @@
-"""From gRPC's errors to this package's own, with the details that the server sends."""
+"""Converts gRPC's errors to this package's, with the details that the server sends."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _message(
 
 
 def _google_rpc() -> descriptor_pool.DescriptorPool:
-    """Describe the few google.rpc messages that errors carry, in a pool of their own.
+    """Describe the few google.rpc messages that errors carry, in a separate pool.
 
-    The googleapis package has them too, but it would be one more dependency, and in the common pool
-    they would clash with it in programs that do have it.
+    The googleapis package has them too, but would be another dependency. In the default pool they would
+    clash with that package in programs that use it.
     """
     file = descriptor_pb2.FileDescriptorProto(name="google_rpc.proto", package="google.rpc", syntax="proto3")
     file.dependency.extend(["google/protobuf/any.proto", "google/protobuf/duration.proto"])
@@ -73,7 +73,7 @@ _CLASSES: dict[str, Any] = {
 
 
 def error_from_call(call: grpc.Call | grpc.aio.AioRpcError) -> MemoryServiceError:
-    """Return the error of a call that failed, synchronous or asynchronous."""
+    """Return the error of a failed call, synchronous or asynchronous."""
     code = call.code()
     trailers: Any = call.trailing_metadata() or ()
     name = code.name if code is not None else "UNKNOWN"
@@ -83,14 +83,14 @@ def error_from_call(call: grpc.Call | grpc.aio.AioRpcError) -> MemoryServiceErro
 def error_from_status(
     code: str, message: str, trailers: Sequence[tuple[str, str | bytes]]
 ) -> MemoryServiceError:
-    """Return the error of a status code, a text and the trailing metadata.
+    """Return the error for a status code, a message and trailing metadata.
 
-    Details that cannot be decoded are left out: the code and the text still say what happened.
+    Details that cannot be decoded are omitted: code and message still describe the error.
     """
     details = _details(trailers)
     info = details.get("ErrorInfo")
     if info is not None and info.domain != _DOMAIN:
-        info = None  # A proxy's reasons are not ours.
+        info = None  # The reason is a proxy's.
     violations = details["BadRequest"].field_violations if "BadRequest" in details else ()
     retry = details["RetryInfo"].retry_delay.ToTimedelta() if "RetryInfo" in details else None
     return ERROR_OF_CODE.get(code, MemoryServiceError)(

@@ -26,15 +26,15 @@ class AsyncMemoryClient(
     OverseerMethods,
     AdminMethods,
 ):
-    """A client of one server or several equal ones, bound to one namespace. For use in one event loop.
+    """A client of one server or several over the same records. For use in one event loop.
 
         async with AsyncMemoryClient(namespace="ada") as memory:
             await memory.add("Ada likes tea")
             for result in await memory.retrieve("what does she drink?"):
                 print(result.text)
 
-    Every method raises `MemoryServiceError`, or rather one of its subclasses, when the server refuses
-    or cannot be reached. A connection is opened by the first call that needs it.
+    It is bound to one namespace. Every method raises a subclass of `MemoryServiceError` if the server refuses
+    the call or cannot be reached. The first call that needs a connection opens it.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class AsyncMemoryClient(
         allow_insecure_token: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a client; for the meaning of the settings see `ClientOptions`.
+        """Make a client; `ClientOptions` describes the settings.
 
         Raises:
-            ValueError: A setting is out of range, or others could read the credentials.
+            ValueError: A setting is out of range, or credentials would be sent unencrypted.
         """
         options = ClientOptions(
             address=address,
@@ -84,9 +84,9 @@ class AsyncMemoryClient(
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
-        """Return this client bound to another namespace, over the same connections.
+        """Return this client bound to another namespace; it shares the connections.
 
-        Cheap enough for every call. Closing the view closes nothing.
+        It is cheap enough for every call. Closing it closes nothing.
         """
         view = object.__new__(type(self))
         view._transport = self._transport

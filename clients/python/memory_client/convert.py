@@ -1,4 +1,4 @@
-"""Items, messages and state entries, to their protobuf messages and back."""
+"""Conversions of items, messages and state entries to their protobuf messages and back."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class _ProtoEnum(Protocol):
 
 
 def enum_from(proto_enum: _ProtoEnum, prefix: str, value: StrEnum) -> Any:
-    """Return the number of a value whose protobuf name is the prefix and its own in capitals."""
+    """Return the number of the value whose protobuf name is the prefix and the value in capitals."""
     return proto_enum.Value(prefix + value.upper())
 
 
 def enum_to(proto_enum: _ProtoEnum, prefix: str, number: int, kind: type[E], unknown: E) -> E:
-    """Return the value of a number, or `unknown` for one that a newer server sends."""
+    """Return the value of a number, or `unknown` for a number of a newer server."""
     try:
         return kind(proto_enum.Name(number).removeprefix(prefix).lower())
     except ValueError:
@@ -64,14 +64,14 @@ def enum_to(proto_enum: _ProtoEnum, prefix: str, number: int, kind: type[E], unk
 
 
 def kind_number(kind: ItemKind | str) -> Any:
-    """Return the number of a kind of item; plain items have that of "unspecified".
+    """Return the number of a kind of item; for plain items, that of "unspecified".
 
     Raises:
-        ValueError: There is no such kind, or this client does not know it.
+        ValueError: There is no such kind, or it is a kind that this client does not know.
     """
     known = ItemKind(kind)
     if known is ItemKind.UNSPECIFIED:
-        raise ValueError("the kind of an item that this client does not know cannot be sent")
+        raise ValueError("kind: an item of a kind that this client does not know cannot be sent")
     if known is ItemKind.PLAIN:
         return memory_pb2.ITEM_KIND_UNSPECIFIED
     return enum_from(memory_pb2.ItemKind, "ITEM_KIND_", known)
@@ -85,7 +85,7 @@ def kind_to(number: int) -> ItemKind:
 
 
 def time_to(message: Any, field: str) -> datetime | None:
-    """Return the time in a field of a message. None: the field is not set."""
+    """Return the time in a field of a message. None: unset."""
     if not message.HasField(field):
         return None
     timestamp: Timestamp = getattr(message, field)
@@ -101,7 +101,7 @@ def set_content(item: memory_pb2.MemoryItem, content: Content | None) -> None:
     """Set the content of an item.
 
     Raises:
-        TypeError: The content is of none of the kinds that an item holds.
+        TypeError: An item cannot hold content of this type.
     """
     if isinstance(content, str):
         item.text = content
@@ -116,14 +116,14 @@ def set_content(item: memory_pb2.MemoryItem, content: Content | None) -> None:
 
 
 def set_embedding(embedding: memory_pb2.Embedding, vector: Vector | None) -> None:
-    """Set a vector if one is given. One without values is sent too, for the server to refuse."""
+    """Set a vector if one is given. An empty one is sent too, for the server to reject."""
     if vector is not None:
         embedding.SetInParent()
         embedding.values.extend(floats_from(vector))
 
 
 def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
-    """Convert an item with all its fields, also those that only the server sets."""
+    """Convert an item with all its fields, including those that only the server sets."""
     message = memory_pb2.MemoryItem(
         id=item.id,
         session_id=item.session_id,
@@ -170,7 +170,7 @@ def _provenance_from(provenance: Provenance) -> memory_pb2.Provenance:
 
 
 def provenance_to(holder: Any) -> Provenance | None:
-    """Convert the provenance of what a message stands for; None where it is unset."""
+    """Convert the provenance in a message. None: unset."""
     if not holder.HasField("provenance"):
         return None
     message: memory_pb2.Provenance = holder.provenance
@@ -189,7 +189,7 @@ def provenance_to(holder: Any) -> Provenance | None:
 
 
 def imported_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
-    """Convert an item to be imported: what its service keeps with it comes along."""
+    """Convert an item to be imported, with its kind and its service's data."""
     message = item_from(item)
     message.ClearField("update_time")
     message.ClearField("revision")
@@ -197,7 +197,7 @@ def imported_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
 
 
 def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
-    """Convert an item to be written: without the fields that only the server sets."""
+    """Convert an item to be written, without the fields that only the server sets."""
     message = imported_item_from(item)
     message.ClearField("kind")
     message.ClearField("facet_json")
@@ -205,7 +205,7 @@ def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
 
 
 def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degradation] = ()) -> MemoryItem:
-    """Convert to an item; `degraded` is what the server could not do when it wrote it."""
+    """Convert to an item; `degraded` is what the server could not do when writing it."""
     return MemoryItem(
         content=_content_to(message),
         id=message.id,
@@ -245,7 +245,7 @@ def degraded_to(degraded: Iterable[memory_pb2.Degradation]) -> tuple[Degradation
 def _degradation_reason(number: memory_pb2.DegradationReason) -> str:
     try:
         return memory_pb2.DegradationReason.Name(number).removeprefix("DEGRADATION_REASON_")
-    except ValueError:  # A reason that a newer server sends.
+    except ValueError:  # A reason of a newer server.
         return "UNSPECIFIED"
 
 
@@ -264,7 +264,7 @@ def message_from(message: ChatMessage) -> memory_pb2.ChatMessage:
 
 
 def message_to(proto: memory_pb2.ChatMessage) -> ChatMessage:
-    """Convert to a chat message. Parts of a kind that only a newer server knows are left out."""
+    """Convert to a chat message. Parts of a kind that only a newer server knows are omitted."""
     parts = (_part_to(part) for part in proto.parts)
     return ChatMessage(
         role=enum_to(memory_pb2.Role, "ROLE_", proto.role, Role, Role.UNSPECIFIED),
@@ -350,7 +350,7 @@ def _tool_call_result_to(proto: memory_pb2.ToolCallResult) -> ToolCallResult:
 
 
 def entry_from(entry: StateEntry) -> state_pb2.StateEntry:
-    """Convert a state entry with its value and all its other fields."""
+    """Convert a state entry with all its fields."""
     proto = state_pb2.StateEntry(
         key=entry.key,
         version=entry.version,
@@ -366,7 +366,7 @@ def entry_from(entry: StateEntry) -> state_pb2.StateEntry:
 
 
 def new_entry_from(entry: StateEntry) -> state_pb2.StateEntry:
-    """Convert a state entry to be imported: without the fields that only the server sets."""
+    """Convert a state entry to be imported, without the fields that only the server sets."""
     proto = state_pb2.StateEntry(
         key=entry.key, value=value_from(entry.value, "value"), description=entry.description
     )
@@ -375,7 +375,7 @@ def new_entry_from(entry: StateEntry) -> state_pb2.StateEntry:
 
 
 def entry_to(proto: state_pb2.StateEntry) -> StateEntry:
-    """Convert to a state entry; a value that the answer leaves out is None."""
+    """Convert to a state entry; an omitted value becomes None."""
     return StateEntry(
         key=proto.key,
         value=value_to(proto.value),

@@ -1,4 +1,4 @@
-"""What there is to say of a decision: who made it, what went wrong on the way, what it cost."""
+"""Facts about a decision: who made it, what failed on the way, what it cost."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from enum import StrEnum
 
 
 class DecidedBy(StrEnum):
-    """Who decided, or is to decide. A request without one: the language model if it can, else rules."""
+    """The decider. In a request, None: the language model if it can, else rules."""
 
     LLM = "llm"
-    """The language model. In requests: it alone; where it fails the call fails and nothing is written."""
+    """The language model. In requests: only it; if it fails, the call fails and nothing is written."""
     RULES = "rules"
-    """The server's rules. In requests: they alone; no language model is asked."""
+    """The server's rules. In requests: only they; no language model is called."""
     UNSPECIFIED = "unspecified"
-    """In answers: nobody, as there was nothing to do."""
+    """In answers: no decision was needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFailure:
-    """Something that went wrong on the way to a decision, and was got over."""
+    """A failure on the way to a decision that did not prevent it."""
 
     reason: str
-    """Such as "LLM_TIMEOUT" or "KEY_EXISTS", for programs."""
+    """For programs, such as "LLM_TIMEOUT" or "KEY_EXISTS"."""
     message: str
     """For humans."""
     key: str = ""
-    """Key of the state, or id of the memory, that it is about. Empty: the whole decision."""
+    """The state key or the memory id that it concerns. Empty: the whole decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmUsage:
-    """What an answer cost at the language model."""
+    """Use of the language model for an answer."""
 
     model: str
-    """As "provider:model". Empty: none was asked."""
+    """As "provider:model". Empty: none was called."""
     call_count: int
-    """How many times it was called, retries and repairs included."""
+    """Number of calls, retries and repairs included."""
     cached_count: int
-    """How many questions were answered from the cache instead."""
+    """Number of questions answered from the cache instead."""
     input_tokens: int
-    """Of all calls, as the provider counts them. 0: none, or not told."""
+    """Of all calls, as counted by the provider. 0: none, or not reported."""
     output_tokens: int
-    """Of all calls, as the provider counts them. 0: none, or not told."""
+    """Of all calls, as counted by the provider. 0: none, or not reported."""

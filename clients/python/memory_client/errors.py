@@ -1,18 +1,18 @@
-"""What can go wrong, for programs to act on.
+"""The errors of the client.
 
 MemoryServiceError
-├── InvalidArgument      the request is wrong; `field` says where
+├── InvalidArgument      the request is invalid; `field` names the invalid field
 ├── NotFound             no such item, state, memory, document or namespace
-├── AlreadyExists        an item or document of this id exists
-├── Conflict             somebody else wrote first: read again, decide again, write again
-├── FailedPrecondition   not in the present state of the server or namespace
-├── LimitExceeded        too large, or too much at once (then with `retry_after_s`)
-├── Unsupported          this server does not offer it
+├── AlreadyExists        an item or document with this id exists
+├── Conflict             another client wrote first: read again, decide again, write again
+├── FailedPrecondition   not possible in the current state of the server or namespace
+├── LimitExceeded        too large, or too many calls at once (then with `retry_after_s`)
+├── Unsupported          this server does not support it
 ├── Unavailable          the server cannot be reached or cannot answer now; retry
 ├── DeadlineExceeded     no answer within the client's `timeout_s`
-├── Unauthenticated      no credential, or one that is not valid
+├── Unauthenticated      no credential, or an invalid one
 ├── PermissionDenied     the credential does not allow the call
-└── Internal             the server failed; `metadata["incident"]` finds it in its log
+└── Internal             the server failed; `metadata["incident"]` identifies it in the server's log
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class MemoryServiceError(Exception):
     """Name of a value of the protos' ErrorReason, such as "ITEM_NOT_FOUND"; never changes its meaning.
     Empty: the error did not come from the server itself."""
     metadata: Mapping[str, str]
-    """What the reason is about; which keys there are depends on it."""
+    """Details of the error; its keys depend on the reason."""
     field: str
-    """The field of the request that is at fault, such as "item.content". Empty: none."""
+    """The invalid field of the request, such as "item.content". Empty: none."""
     retry_after_s: float | None
-    """Seconds after which a retry may succeed. None: the server did not say."""
+    """Seconds after which a retry may succeed. None: not reported."""
 
     def __init__(
         self,
@@ -55,43 +55,43 @@ class MemoryServiceError(Exception):
 
 
 class InvalidArgument(MemoryServiceError):
-    """The request is wrong and nothing was written; `field` says where."""
+    """The request is invalid, and nothing was written; `field` names the invalid field."""
 
 
 class NotFound(MemoryServiceError):
-    """There is no such item, state, memory, document or namespace; `reason` says which."""
+    """There is no such item, state, memory, document or namespace; `reason` shows which."""
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item or a document of this id exists already."""
+    """An item or document with this id already exists."""
 
 
 class Conflict(MemoryServiceError):
-    """The expected version or revision is not the current one; `metadata` tells the current one."""
+    """The expected version or revision is not the current one, which is in `metadata`."""
 
 
 class FailedPrecondition(MemoryServiceError):
-    """The call does not fit the server or the present state of the namespace, as LLM_REQUIRED does not."""
+    """The server or the current state of the namespace does not allow the call, as for LLM_REQUIRED."""
 
 
 class LimitExceeded(MemoryServiceError):
-    """Something is larger than a limit allows, or the server has too much to do."""
+    """Something exceeds a limit, or the server is overloaded."""
 
 
 class Unsupported(MemoryServiceError):
-    """This server, or the store it runs on, does not offer what was asked for."""
+    """This server, or its store, does not support the call."""
 
 
 class Unavailable(MemoryServiceError):
-    """The server cannot be reached, or cannot answer at the moment."""
+    """The server cannot be reached, or cannot answer now."""
 
 
 class DeadlineExceeded(MemoryServiceError):
-    """There was no answer in time."""
+    """No answer arrived in time."""
 
 
 class Unauthenticated(MemoryServiceError):
-    """The call carries no credential, or one that is not valid."""
+    """The call has no credential, or an invalid one."""
 
 
 class PermissionDenied(MemoryServiceError):
@@ -99,7 +99,7 @@ class PermissionDenied(MemoryServiceError):
 
 
 class Internal(MemoryServiceError):
-    """The server failed in a way it did not foresee."""
+    """The server failed unexpectedly."""
 
 
 ERROR_OF_CODE: Mapping[str, type[MemoryServiceError]] = MappingProxyType(
@@ -118,4 +118,4 @@ ERROR_OF_CODE: Mapping[str, type[MemoryServiceError]] = MappingProxyType(
         "INTERNAL": Internal,
     }
 )
-"""The class of each gRPC code; of any other code it is `MemoryServiceError` itself."""
+"""The class for each gRPC code; other codes raise `MemoryServiceError` itself."""

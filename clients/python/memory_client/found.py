@@ -1,4 +1,4 @@
-"""What a search found: a list, and what is known about the whole of it."""
+"""The results of a search: a list with facts about the whole answer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Found(list[T]):
-    """Entries of an answer, all its pages together."""
+    """The entries of all pages of an answer."""
 
     degraded: tuple[Degradation, ...]
-    """What the server could not do for this answer. Empty: nothing."""
+    """What the server could not do for this answer. Empty: it did everything."""
     revision: int
     """Revision of the namespace that the answer reflects."""
 

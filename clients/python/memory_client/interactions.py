@@ -1,4 +1,4 @@
-"""What was said to an agent, what it answered and what it thinks of that. All times are in UTC."""
+"""Messages to an agent, its responses and its reflections. All times are in UTC."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from memory_client.models import Contribution, Degradation, Provenance
 
 
 class InteractionKind(StrEnum):
-    """What an interaction is."""
+    """The kind of an interaction."""
 
     MESSAGE = "message"
     """A message to the agent."""
     RESPONSE = "response"
     """A response of the agent."""
     REFLECTION = "reflection"
-    """A thought of the agent about its own doing."""
+    """A thought of the agent about its own actions."""
     UNSPECIFIED = "unspecified"
     """A kind that this client does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalMessage:
-    """Which message a response answers, by what it said."""
+    """Identifies the message that a response answers by its contents."""
 
     content: str
-    """To the letter."""
+    """The exact content."""
     sender: str = ""
     """Empty in requests: any."""
     create_time: datetime | None = None
     """None in requests: any."""
     provenance: Provenance | None = None
-    """Who wrote the message, and how far it is trusted. From the server; it is not sent."""
+    """The message's writer and trust. From the server; not sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,32 +44,31 @@ class Interaction:
     """A message, a response or a reflection, as stored."""
 
     id: str
-    """Names the item inside its namespace."""
+    """Unique among the items of its namespace."""
     kind: InteractionKind
     content: str
     sender: str
-    """Of a message; the agent's name for a response or a reflection."""
+    """The sender of a message, or the agent's name for a response or a reflection."""
     session_id: str
     """The conversation that it belongs to. Empty: none."""
     in_response_to: str
-    """The message that a response answers. Empty: no response, or linked to no message."""
+    """The message that a response answers. Empty: not a response, or not linked to a message."""
     original_message: OriginalMessage | None
-    """That message as it is stored now. None: not linked, deleted, or left out in a pair."""
+    """That message as it is stored now. None: not linked, deleted, or omitted in a pair."""
     interaction_ids: tuple[str, ...]
-    """What a reflection is about."""
+    """The interactions that a reflection is about."""
     create_time: datetime | None
     """When it was said."""
     update_time: datetime | None
     """When it was last written."""
     expire_time: datetime | None
-    """When it ceases to exist. None: never."""
+    """When it expires. None: never."""
     labels: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 0
     """Revision of the namespace at which it was last written."""
     provenance: Provenance | None = None
-    """Who wrote it, out of what, and how far it is trusted. None: nobody with a name wrote it, so that it is
-    trusted."""
+    """Its writer, sources and trust. None: written without a credential, and so fully trusted."""
     degraded: tuple[Degradation, ...] = field(default=(), compare=False)
     """What the server could not do when this client wrote it, such as embedding its text."""
 
@@ -81,18 +80,18 @@ class ContextResult:
     interaction: Interaction
     """Its `kind` marks reflections."""
     text: str
-    """For a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: "."""
+    """For a prompt: the content, after "SYSTEM REFLECTION: " for a reflection."""
     score: float
-    """Higher is better. Do not compare those of reflections with the others."""
+    """Higher is better. Do not compare scores of reflections with other scores."""
     explanation: tuple[Contribution, ...] = ()
-    """Shares that add up to the score. Empty unless `explain` asked for it."""
+    """Shares that add up to the score. Empty without `explain`."""
 
 
 class RelevantContext(Found[ContextResult]):
-    """What fits a text: messages and responses, the best first, then reflections, the best first."""
+    """Interactions that match a text: messages and responses, then reflections, each best first."""
 
     token_count: int
-    """Of the results' texts, estimated."""
+    """Estimated tokens of the results' texts."""
 
     def __init__(
         self,
@@ -114,4 +113,4 @@ class InteractionPair:
     responses: tuple[Interaction, ...] = ()
     """In the order in which they were written, at most the first 20."""
     response_count: int = 0
-    """How many it has in all."""
+    """Number of all its responses."""

@@ -1,4 +1,4 @@
-"""Messages, responses and reflections by six methods that take and give plain dictionaries."""
+"""Messages, responses and reflections, by six methods that take and return plain dictionaries."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _CONNECTION = frozenset(
         "tls_server_name",
     }
 )
-"""What is taken over of a configuration as it is."""
+"""Keys of a configuration that are passed on unchanged."""
 _LIMIT_MAX = 100
 _QUOTE_CHARS = 1000
 
 
 class MemoryManager:
-    """What was said to an agent, what it answered and what it thinks of that, kept on a memory server.
+    """Messages to an agent, its responses and its reflections, stored on a memory server.
 
         memory = MemoryManager({"namespace": "ada"})
         message = {"sender": "ada", "content": "How does AI work?", "timestamp": time.time()}
@@ -44,22 +44,22 @@ class MemoryManager:
         memory.store_response("By statistics.", message)
         print(memory.retrieve_relevant_context("artificial intelligence"))
 
-    Every method raises a `MemoryServiceError` when the server refuses or cannot be reached. Safe for use
-    from many threads. The channel is opened by the first call.
+    Every method raises a `MemoryServiceError` if the server refuses the call or cannot be reached. Safe for
+    use from many threads. The first call opens the channel.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
         """Make a manager.
 
         Args:
-            config: "address" of the server, by default "127.0.0.1:50051"; "namespace" to write to and to
-                read, by default "default"; "api_key", "token_source", "allow_insecure_token", "tls",
-                "root_certificates", "client_certificate", "client_key" and "tls_server_name", as for
+            config: "address" of the server, by default "127.0.0.1:50051"; "namespace" to write and read, by
+                default "default"; "api_key", "token_source", "allow_insecure_token", "tls",
+                "root_certificates", "client_certificate", "client_key" and "tls_server_name", as in
                 `ClientOptions`. Other keys, such as "vector_db_type", "embedding_model" and "memory_path",
-                are taken and have no effect: how things are kept is the server's affair.
+                are ignored: the server decides how it stores data.
 
         Raises:
-            ValueError: Others could read the credentials, or a setting does not go with another.
+            ValueError: Credentials would be sent unencrypted, or settings contradict each other.
         """
         self._transport = Transport(
             ClientOptions(**{key: config[key] for key in _CONNECTION & config.keys()})
@@ -67,11 +67,11 @@ class MemoryManager:
         self._namespace: str = config.get("namespace", "default")
 
     def store_interaction(self, message: dict[str, Any]) -> None:
-        """Keep a message to the agent. When this returns, it is on disk and every later read sees it.
+        """Store a message to the agent. When this returns, it is on disk and every later read sees it.
 
         Args:
-            message: "sender" and "content", texts that are not empty, and "timestamp" in seconds since
-                the epoch.
+            message: "sender" and "content", both texts and not empty, and "timestamp" in seconds since the
+                epoch.
 
         Raises:
             KeyError: One of the three is missing.
@@ -82,20 +82,20 @@ class MemoryManager:
             sender=message["sender"],
             content=message["content"],
             create_time=_time_from(message["timestamp"]),
-            # Microseconds are kept of a time; this gives the very number back.
+            # create_time has microseconds; this preserves the exact number.
             metadata=struct_from({"timestamp": message["timestamp"]}, "message"),
             request_id=request_id_or_new(None),
         )
         self._run("StoreInteraction", request, pb.StoreInteractionResponse)
 
     def store_response(self, response: str, original_message: dict[str, Any]) -> None:
-        """Keep what the agent answered, linked to the newest message that says what the original does.
+        """Store a response of the agent, linked to the newest message that matches the original.
 
-        Without such a message the response is kept all the same, linked to nothing.
+        If no message matches, the response is stored without a link.
 
         Args:
-            response: The text of the answer.
-            original_message: As for `store_interaction`; what is missing is not looked at.
+            response: The text of the response.
+            original_message: As for `store_interaction`, but "sender" and "timestamp" may be missing.
         """
         for original in _originals(original_message):
             try:
@@ -117,19 +117,19 @@ class MemoryManager:
         self._run("StoreResponse", request, pb.StoreResponseResponse)
 
     def store_reflection(self, reflection: str) -> None:
-        """Keep a thought of the agent about its own doing."""
+        """Store a thought of the agent about its own actions."""
         request = pb.StoreReflectionRequest(
             namespace=self._namespace, content=reflection, request_id=request_id_or_new(None)
         )
         self._run("StoreReflection", request, pb.StoreReflectionResponse)
 
     def retrieve_relevant_context(self, query: str, n_results: int = 5) -> list[str]:
-        """Return the texts that fit a query best: messages and responses, then reflections.
+        """Return the texts that match a query best: messages and responses, then reflections.
 
         Args:
             query: Usually the new message.
-            n_results: The most messages and responses wanted, at most 100. For every five of them there
-                may be two reflections more, which begin with "SYSTEM REFLECTION: ".
+            n_results: Maximum number of messages and responses, up to 100. For every five of them there may
+                be two reflections as well, which begin with "SYSTEM REFLECTION: ".
         """
         wanted = max(0, min(n_results, _LIMIT_MAX))
         request = pb.RetrieveRelevantContextRequest(
@@ -145,12 +145,12 @@ class MemoryManager:
         """Return the newest messages, each with the first response to it.
 
         Args:
-            n: The most messages wanted.
+            n: Maximum number of messages.
 
         Returns:
-            Dictionaries of "id", "content", "metadata" with "source", "timestamp" in seconds since the
-            epoch and "type", and "response", "" where there is none yet. The n messages that were stored
-            last, in the order of their timestamps, the latest first.
+            Dictionaries with "id", "content", "metadata" ("source", "timestamp" in seconds since the epoch,
+            and "type"), and "response", which is "" if there is none yet. They are the n messages stored
+            last, ordered by timestamp, latest first.
         """
         request = pb.RetrieveLastInteractionsRequest(namespace=self._namespace, limit=max(n, 0))
         call = Call(
@@ -160,7 +160,7 @@ class MemoryManager:
         return sorted(found, key=lambda each: float(each["metadata"]["timestamp"]), reverse=True)
 
     def save_state(self) -> None:
-        """Have the server tidy its files up. What was stored is on disk without it."""
+        """Make the server's next start faster. Stored data is on disk without it."""
         self._transport.unary(admin.flush(), None)
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class MemoryManager:
 
 
 def _originals(message: Mapping[str, Any]) -> list[pb.OriginalMessage]:
-    """Return how to look for a message: by all that is known of it, then without its time."""
+    """Return the ways to find a message: by all known fields, then without its time."""
     if not message.get("content"):
         return []
     loose = pb.OriginalMessage(content=message["content"], sender=message.get("sender", ""))
@@ -199,7 +199,7 @@ def _originals(message: Mapping[str, Any]) -> list[pb.OriginalMessage]:
 
 def _time_from(seconds: float) -> Timestamp:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"timestamp: {type(seconds).__name__} is not a number of seconds")
+        raise TypeError(f"timestamp must be a number of seconds, not {type(seconds).__name__}")
     timestamp = Timestamp()
     timestamp.FromMicroseconds(round(seconds * 1_000_000))
     return timestamp
@@ -224,7 +224,7 @@ def _dictionary(pair: pb.InteractionPair) -> dict[str, Any]:
 
 
 def _seconds_of(message: pb.Interaction) -> float:
-    """Return a message's time: the number that it was stored with, if that says the same."""
+    """Return a message's time: the number stored with it, if that is the same time."""
     micros = message.create_time.ToMicroseconds()
     stored = struct_to(message.metadata).get("timestamp")
     if isinstance(stored, (int, float)) and round(stored * 1_000_000) == micros:

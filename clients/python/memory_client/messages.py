@@ -1,4 +1,4 @@
-"""What is said: chat messages, their parts, tool calls and what tools return."""
+"""Contents of items: chat messages, their parts, tool calls and tool results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memory_client.unset import UNSET
 
 
 class Role(StrEnum):
-    """The one who speaks. A plain string such as "user" serves wherever a role is taken."""
+    """The author of a message. A plain string such as "user" also works wherever a role is expected."""
 
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
     UNSPECIFIED = "unspecified"
-    """A role that this client does not know; the server takes no message with it."""
+    """A role that this client does not know; the server rejects messages with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,44 +35,44 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class BinaryPart:
-    """A file, an image or a sound, or a reference to one."""
+    """A file, such as an image or audio, or a reference to one."""
 
     content: bytes = b""
-    """The bytes, at most 1 MiB. Empty: an empty file, or one that is not loaded."""
+    """The bytes, at most 1 MiB. Empty: an empty file, or not loaded."""
     mime_type: str = ""
     """Such as "image/png". Empty: not given."""
     name: str | None = None
     """Name of the file. None: not given."""
     url: str | None = None
-    """Where the file is; the server never opens it. None: not given."""
+    """URL of the file, which the server never opens. None: not given."""
     content_length: int | None = None
     """Length in bytes. Negative: the content is not loaded. None: not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A request that a tool be called."""
+    """A request to call a tool."""
 
     name: str
     """Name of the tool."""
     arguments: Mapping[str, Any] | None = None
-    """Arguments, JSON values by name. None: none were given."""
+    """Arguments, JSON values by name. None: not given."""
     tool_call_id: str = ""
     """Links the call to its result. Empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallResult:
-    """What a tool returned."""
+    """The result of a tool call."""
 
     name: str = ""
     """Name of the tool."""
     result: Any = UNSET
-    """Any JSON value. None: null. UNSET: none was given."""
+    """Any JSON value. None: null. UNSET: not given."""
     tool_call_id: str = ""
-    """Id of the call that this answers. Empty: none."""
+    """Id of the call that it answers. Empty: none."""
     is_error: bool = False
-    """The tool failed, and the result says how."""
+    """Whether the tool failed; then the result describes the failure."""
 
 
 Part: TypeAlias = str | Mapping[str, Any] | BinaryPart | ToolCall | ToolCallResult
@@ -84,26 +84,26 @@ class ChatMessage:
     """A message of a conversation with all its parts."""
 
     role: Role
-    """Who speaks."""
+    """Role of the author."""
     parts: Sequence[Part] = ()
     """The pieces, in order, at most 256."""
     name: str | None = None
-    """Name of the one who speaks, such as "Ada". None: not given."""
+    """Name of the author, such as "Ada". None: not given."""
     message_id: str = ""
-    """Id that the writer gave the message. Empty: none."""
+    """The writer's id for the message. Empty: none."""
     model: Model | None = None
-    """Model that wrote the message. None: none did, or it is not known."""
+    """Model that wrote the message. None: none, or unknown."""
     create_time: datetime | None = None
-    """Time that the message itself carries. None: none."""
+    """The message's own time. None: none."""
 
     @property
     def text(self) -> str:
-        """The readable text of all parts, one below the other."""
+        """The readable text of all parts, each on its own lines."""
         return "\n".join(filter(None, map(readable_text, self.parts)))
 
 
 Content: TypeAlias = str | Mapping[str, Any] | ChatMessage | ToolCallResult
-"""What an item remembers: text, data (a mapping of JSON values), a message or a tool's result."""
+"""The content of an item: text, data (a mapping of JSON values), a message or a tool's result."""
 
 
 def chat_message(
@@ -125,12 +125,12 @@ def chat_message(
 def tool_call_result(
     name: str, result: Any, *, tool_call_id: str = "", is_error: bool = False
 ) -> ToolCallResult:
-    """Build what the tool `name` returned; `result` is any JSON value."""
+    """Build the result of the tool `name`; `result` is any JSON value."""
     return ToolCallResult(name, result, tool_call_id, is_error)
 
 
 def readable_text(content: Content | Part | None) -> str:
-    """Return what a human would read of an item's content or of a message's part.
+    """Return an item's content or a message's part as readable text.
 
     Text stays as it is, data becomes compact JSON, a tool call looks like `search({"q": "tea"})`, a
     file like `[image/png cat.png]`.

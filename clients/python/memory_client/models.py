@@ -1,4 +1,4 @@
-"""What the server keeps and answers, as small frozen values. All times are aware datetimes in UTC."""
+"""Values that servers store and return, as frozen dataclasses. All times are aware datetimes in UTC."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Vector: TypeAlias = Sequence[float] | Array
 
 
 class ItemKind(StrEnum):
-    """Which service an item is of, and what it is there."""
+    """The service that an item belongs to, and its kind there."""
 
     PLAIN = "plain"
     """Added by `add`, `batch_add` or `import_items`."""
@@ -44,18 +44,18 @@ class ItemKind(StrEnum):
 
 
 class OnDuplicate(StrEnum):
-    """What becomes of an imported record whose id or key exists already."""
+    """What to do with an imported record whose id or key exists already."""
 
     FAIL = "fail"
-    """The import ends with `AlreadyExists`; batches before this one are written."""
+    """Fail, with `AlreadyExists` for an item and `Conflict` for a state; earlier batches stay written."""
     SKIP = "skip"
-    """The stored record stays as it is."""
+    """Keep the stored record."""
     REPLACE = "replace"
-    """The imported record takes the place of the stored one."""
+    """Replace the stored record."""
 
 
 class RetrieveMode(StrEnum):
-    """By what a query is answered."""
+    """How a query is matched."""
 
     HYBRID = "hybrid"
     """Words and vectors together."""
@@ -67,24 +67,24 @@ class RetrieveMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreWeights:
-    """What a score is made of. The weights are relative: each is finite and 0 or more, and one above 0."""
+    """Weights of the parts of a score: relative, finite and not negative, at least one positive."""
 
     lexical: float | None = None
-    """Of words. None: 0.75."""
+    """Weight of words. None: 0.75."""
     vector: float | None = None
-    """Of the vectors' similarity. None: 0.25."""
+    """Weight of vector similarity. None: 0.25."""
     recency: float = 0.0
-    """Of an item's age, counted from `now`: 1 for one of now, one half after a half-life."""
+    """Weight of recency, which is 1 for an item of the time `now`, 0.5 for one a half-life older."""
     recency_half_life: timedelta | float | None = None
     """A timedelta or seconds, positive. None: 7 days."""
     importance: float = 0.0
-    """Of the items' importance."""
+    """Weight of importance."""
     usage: float = 0.0
-    """Of how often an item was used: with n uses, n / (n + 3). `record_usage` counts them."""
+    """Weight of usage, which is n / (n + 3) after n uses. `record_usage` counts them."""
 
 
 class ChangeType(StrEnum):
-    """What happened to a namespace."""
+    """The type of a change to a namespace."""
 
     ITEM_ADDED = "item_added"
     ITEM_UPDATED = "item_updated"
@@ -113,7 +113,7 @@ class Degradation:
     """Something that the server could not do for an answer."""
 
     reason: str
-    """Such as "NO_EMBEDDER", for programs."""
+    """For programs, such as "NO_EMBEDDER"."""
     message: str
     """For humans."""
 
@@ -122,7 +122,7 @@ class SourceKind(StrEnum):
     """Where the content of an item comes from."""
 
     UNSPECIFIED = "unspecified"
-    """Not said, and the content does not tell; or a kind that this client does not know."""
+    """Neither given nor implied by the content; or a kind that this client does not know."""
     USER = "user"
     """A human said it. Implied by the role "user"."""
     AGENT = "agent"
@@ -132,74 +132,74 @@ class SourceKind(StrEnum):
     WEB = "web"
     """It was read on the web."""
     DOCUMENT = "document"
-    """It stands in a document. Implied for documents and their fragments."""
+    """It is from a document. Implied for documents and their fragments."""
     DERIVED = "derived"
-    """It was made of other items."""
+    """It was derived from other items."""
     IMPORT = "import"
-    """It was imported by somebody who does not administer the server."""
+    """It was imported by a caller who is not an administrator of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Who wrote a version of an item, out of what, and how far it is trusted.
+    """The writer, the sources and the trust of a version of an item.
 
-    A writer may say `source`, `source_uri`, `parent_ids`, `model`, and a `trust` that only lowers. The rest
-    is set by the server, and kept by `import_items` where the caller administers it.
+    A writer may set `source`, `source_uri`, `parent_ids`, `model`, and `trust`, but only to lower it. The
+    server sets the rest, and keeps it in imports by its administrators.
     """
 
     source: SourceKind | str = SourceKind.UNSPECIFIED
-    """"unspecified" when added: what the content tells."""
+    """In an item to be added, "unspecified": derived from the content."""
     source_uri: str = ""
-    """Where the content was found, such as the address of a page, at most 2 KiB. Empty: not said."""
+    """Where the content was found, such as the URL of a page, at most 2 KiB. Empty: unknown."""
     parent_ids: Sequence[str] = ()
-    """Items of the same namespace that it was made of, at most 100."""
+    """Items of the same namespace that it was derived from, at most 100."""
     model: str = ""
-    """What made it out of its parents, such as "openai:gpt-5". Empty: none, or not said."""
+    """The model that derived it from its parents, such as "openai:gpt-5". Empty: none, or unknown."""
     trust: float | None = None
-    """0 to 1. None when added: it is not lowered. From the server it is never None."""
+    """0 to 1. In an item to be added, None: not lowered. Never None from the server."""
     writer: str = ""
-    """The name of the credential that it was written with. Empty: it had none."""
+    """Name of the credential that it was written with. Empty: none."""
     credential_id: str = ""
-    """The credential. Empty: there was none."""
+    """Id of that credential. Empty: none."""
     write_time: datetime | None = None
     """When the version was written, by the server's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryItem:
-    """One thing remembered. Of an item to be added only `content` is required."""
+    """One thing remembered. An item to be added needs only `content`."""
 
     content: Content | None
-    """What is remembered. None only where a newer server sends what this client does not know."""
+    """The content. None only if a newer server sends a kind that this client does not know."""
     id: str = ""
-    """Names the item inside its namespace, 1 to 128 bytes. Empty when added: the server makes one."""
+    """Unique in its namespace, 1 to 128 bytes. In an item to be added, empty: the server makes one."""
     session_id: str = ""
     """The conversation that the item belongs to. Empty: none."""
     create_time: datetime | None = None
-    """When it happened. None when added: now."""
+    """When it happened. In an item to be added, None: now."""
     update_time: datetime | None = None
     """When the item was last written. Set by the server."""
     expire_time: datetime | None = None
-    """When the item ceases to exist. None: never."""
+    """When the item expires. None: never."""
     ttl: timedelta | None = None
-    """Another way to give `expire_time`, from now. Only in items to be added."""
+    """Time until the item expires, in place of `expire_time`. Only in items to be added."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """For exact matching, as in {"topic": "travel"}; at most 64."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values kept with the item, at most 16 KiB."""
+    """JSON values stored with the item, at most 16 KiB."""
     embedding: Vector | None = None
-    """The content's vector. From the server: a tuple of floats, and only where it was asked for."""
+    """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None
-    """0 to 1, for searches that weigh it. None: not said, which counts as 0.5."""
+    """0 to 1, for searches that weigh it. None: counts as 0.5."""
     provenance: Provenance | None = None
-    """Who wrote it, out of what, and how far it is trusted. None from the server: nobody with a name wrote it
-    and nothing was said, so that it is trusted."""
+    """Its writer, sources and trust. None from the server: written without a credential and without any
+    provenance, and so fully trusted."""
     revision: int = 0
     """Revision of the namespace at which the item was last written. Set by the server."""
     kind: ItemKind = ItemKind.PLAIN
-    """Which service the item is of. Set by the server, and kept by `import_items`."""
+    """The service that the item belongs to. Set by the server, and kept by `import_items`."""
     facet_json: str = ""
-    """What the service of its kind keeps with it, as a JSON object: from `export`, for `import_items`."""
+    """Data of the item's service, as a JSON object, which `export` passes to `import_items`."""
     degraded: tuple[Degradation, ...] = field(default=(), compare=False)
     """What the server could not do when this client wrote the item, such as embedding its text."""
 
@@ -210,7 +210,7 @@ class MemoryItem:
 
     @property
     def speaker(self) -> str:
-        """Name or else role of the one who spoke, name of the tool; empty for text and data."""
+        """The name or else the role of a message's author, or a tool's name; empty for text and data."""
         if isinstance(self.content, ChatMessage):
             return self.content.name or str(self.content.role)
         if isinstance(self.content, ToolCallResult):
@@ -223,15 +223,15 @@ class Contribution:
     """The share of one channel in a score."""
 
     channel: str
-    """ "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker", "time" or
-    "phrase" for what the query names or quotes."""
+    """ "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost for what the query names
+    or quotes: "speaker", "time" or "phrase"."""
     raw_score: float
-    """Cosine similarity, BM25, 0 to 1 for recency, importance and usage, the reranker's own, or of a boost
-    the score without boosts."""
+    """Cosine similarity, BM25, the reranker's score, or 0 to 1 for recency, importance and usage. For a
+    boost: the score without boosts."""
     weight: float
-    """What the scaled score is multiplied by."""
+    """The factor of the scaled score."""
     scale: float
-    """What the raw score is divided by."""
+    """The divisor of the raw score."""
     contribution: float
     """The share: raw_score / scale * weight."""
 
@@ -244,11 +244,11 @@ class Result:
     score: float
     """Higher is better; 0 without a query. Its range depends on the `RetrieveMode`."""
     explanation: tuple[Contribution, ...] = ()
-    """Shares that add up to the score. Empty unless `explain` asked for it."""
+    """Shares that add up to the score. Empty without `explain`."""
     before: tuple[MemoryItem, ...] = ()
-    """The items of its session right before it, in their order. Empty unless `context_window` asked."""
+    """The items right before it in its session, in order. Empty without `context_window`."""
     after: tuple[MemoryItem, ...] = ()
-    """The items of its session right after it, in their order."""
+    """The items right after it in its session, in order."""
 
     @property
     def text(self) -> str:
@@ -257,14 +257,14 @@ class Result:
 
 
 class Results(list[Result]):
-    """Results of a retrieval: a list, and what is known about the whole of it."""
+    """The results of a retrieval: a list with facts about the whole answer."""
 
     degraded: tuple[Degradation, ...]
-    """What the server could not do for this answer. Empty: nothing."""
+    """What the server could not do for this answer. Empty: it did everything."""
     revision: int
     """Revision of the namespace that the answer reflects."""
     token_count: int
-    """How many tokens the texts take, neighbours included, estimated. 0 unless `max_tokens` was given."""
+    """Estimated tokens of the texts, neighbours included. 0 without `max_tokens`."""
 
     def __init__(
         self,
@@ -282,16 +282,16 @@ class Results(list[Result]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateEntry:
-    """One state key with its value and what is known about it."""
+    """A state key, its value and facts about them."""
 
     key: str
-    """Names the entry, 1 to 512 bytes."""
+    """The entry's key, 1 to 512 bytes."""
     value: Any = None
-    """Any JSON value. None: null, or left out (in lists of keys and after a save)."""
+    """Any JSON value. None: null, or omitted (in lists of keys and after a save)."""
     version: int = 0
-    """Counts the writes of the key, from 1."""
+    """Number of writes of the key, from 1."""
     description: str = ""
-    """What the value is for, in the writer's words."""
+    """Purpose of the value, in the writer's words."""
     size_bytes: int = 0
     """Size of the value as compact JSON."""
     preview: str = ""
@@ -301,26 +301,26 @@ class StateEntry:
     update_time: datetime | None = None
     """When this version was written."""
     expire_time: datetime | None = None
-    """When the entry ceases to exist. None: never."""
+    """When the entry expires. None: never."""
     revision: int = 0
     """Revision of the namespace at which this version was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change of a namespace."""
+    """One change to a namespace."""
 
     type: ChangeType
     revision: int
     """Revision of the change."""
     item_id: str = ""
-    """Empty: the change is not one of an item."""
+    """Empty: no item changed."""
     item: MemoryItem | None = None
-    """The item as this change left it. None: a later change, which follows, replaced or removed it."""
+    """The item after this change. None: a later change, which follows, replaced or removed it."""
     state_key: str = ""
-    """Empty: the change is not one of a state."""
+    """Empty: no state changed."""
     state: StateEntry | None = None
-    """The entry as this change left it. None: as for `item`."""
+    """The entry after this change. None: as for `item`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,17 +339,17 @@ class ImportSummary:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What a reset or a clearing removed."""
+    """What a call removed."""
 
     item_count: int = 0
     state_count: int = 0
     revision: int = 0
-    """Revision of the namespace afterwards. 0: the namespace is gone."""
+    """Revision of the namespace afterwards. 0: it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackupProgress:
-    """How far a backup is."""
+    """Progress of a backup."""
 
     name: str
     done_bytes: int
@@ -358,7 +358,7 @@ class BackupProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """What a server is."""
+    """Description of a server."""
 
     version: str
     store: str
@@ -373,11 +373,11 @@ class ServerInfo:
     limits: Mapping[str, int]
     """Limits in force; the unit is part of the name."""
     backup: BackupProgress | None
-    """The backup that is under way. None: none is, or the caller may not make one."""
+    """The running backup. None: there is none, or the caller may not make backups."""
     reranker: str
     """As "provider:model", or "none"."""
     server_name: str
-    """Of the server that answered, of several over the same records. Empty: it is of an earlier release."""
+    """Name of the server that answered, of several over the same records. Empty: an earlier release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,7 +392,7 @@ class NamespaceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStats:
-    """The index of a namespace, in memory only while it is in use."""
+    """Index of a namespace, which is in memory only while in use."""
 
     loaded: bool
     kind: str
@@ -405,7 +405,7 @@ class IndexStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceStats:
-    """What a namespace holds."""
+    """Contents of a namespace."""
 
     namespace: str
     revision: int
@@ -415,69 +415,69 @@ class NamespaceStats:
     embedding_dimension: int
     """0: no vectors yet."""
     embedding_model: str
-    """Embedder's name, or "client" for vectors of the clients' own."""
+    """The embedder's name, or "client" for vectors that clients provided."""
     create_time: datetime | None
     index: IndexStats
     pending_count: int
-    """Items that wait to be embedded."""
+    """Items waiting to be embedded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reembedding:
-    """A namespace's move to the server's embedder, which goes on in the background."""
+    """A namespace's move to the server's embedder, which continues in the background."""
 
     pending_count: int
-    """Items that wait to be embedded. 0: there was nothing to do."""
+    """Items waiting to be embedded. 0: there was nothing to do."""
     embedding_model: str
-    """What the namespace is of now."""
+    """The namespace's embedder from now on."""
     revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoneWrites:
-    """What was taken back of what somebody wrote, or would be."""
+    """The result of undoing a writer's writes, or of a dry run."""
 
     removed_count: int
     """Items and states that were removed."""
     restored_count: int
-    """Items and states that got back the version before."""
+    """Items and states that got back their previous version."""
     unrestorable_count: int
-    """What cannot be undone, such as deletions."""
+    """Changes that cannot be undone, such as deletions."""
     unrestorable_ids: tuple[str, ...]
-    """Ids of the items, and keys of the states, of which that is so; at most 100."""
+    """Ids of their items and keys of their states, at most 100."""
     revision: int
 
 
 class QuarantineDecision(StrEnum):
-    """What becomes of a write in quarantine."""
+    """The decision on a write in quarantine."""
 
     RELEASE = "release"
-    """It takes place."""
+    """Apply it."""
     DELETE = "delete"
-    """It is forgotten, for good."""
+    """Delete it for good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedWrite:
-    """A write that the server's write policy put aside. What was one call is one write."""
+    """A write that the server's write policy put into quarantine: all items of one call."""
 
     id: str
     reason: str
-    """What the policy says."""
+    """The policy's reason."""
     create_time: datetime | None
-    """When it came."""
+    """When it was received."""
     expire_time: datetime | None
-    """From then on it is removed without a review."""
+    """When it is removed without a review."""
     items: tuple[MemoryItem, ...]
     """The items as they would be written, with their provenance and without embeddings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedWrite:
-    """What became of a write that was in quarantine."""
+    """The result of a review."""
 
     item_count: int
-    """Items that were written; 0 where it was deleted."""
+    """Items that were written; 0 if the write was deleted."""
     revision: int
     degraded: tuple[Degradation, ...] = ()
     """What the server could not do, such as embedding the texts."""

@@ -1,4 +1,4 @@
-"""Sessions of the OpenAI Agents SDK, kept on a memory server. It needs the extra `openai-agents`.
+"""Sessions of the OpenAI Agents SDK on a memory server. Needs the extra `openai-agents`.
 
 async with AsyncMemoryClient(namespace="ada") as memory:
     session = MemorySession("trip", memory)
@@ -23,12 +23,12 @@ _DELETIONS_AT_ONCE = 64
 
 
 class MemorySession:
-    """A session as `Runner.run(..., session=session)` takes it: the SDK's protocol `Session`.
+    """A session for `Runner.run(..., session=session)`: implements the SDK's protocol `Session`.
 
-    It is bound to the client's namespace and to its own id, and may be used from many processes at once. All
-    that is added is on disk when `add_items` returns. Items come back verbatim, whatever is in them; beside
-    that each is a chat message of the namespace, to be found by `retrieve` and read by other languages.
-    Closing the client is left to its owner.
+    It is bound to the client's namespace and to its own id, and many processes may use it at once. Added
+    items are on disk when `add_items` returns. Items are returned verbatim. Each is also a chat message of
+    the namespace, which `retrieve` finds and clients in other languages read. The session does not close the
+    client.
     """
 
     session_id: str
@@ -45,14 +45,14 @@ class MemorySession:
 
         Args:
             session_id: The conversation, 1 to 256 bytes. Also the `session_id` of the items.
-            client: Bound to the namespace that the items are kept in.
+            client: A client bound to the namespace for the items.
             session_settings: The SDK's settings, such as `SessionSettings(limit=50)`.
 
         Raises:
             ValueError: The id is empty.
         """
         if not session_id:
-            raise ValueError("a session needs an id")
+            raise ValueError("session_id must not be empty")
         self.session_id = session_id
         settings = session_settings or {}
         self.session_settings = SessionSettings(**settings) if isinstance(settings, Mapping) else settings
@@ -63,7 +63,7 @@ class MemorySession:
         """Return the newest items, the oldest of them first.
 
         Args:
-            limit: The most items wanted; negative: all. None: the limit of the settings, else all.
+            limit: Maximum number of items; negative: all. None: the limit in the settings, else all.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
@@ -75,10 +75,10 @@ class MemorySession:
         return items if limit < 0 else items[max(0, len(items) - limit) :]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Write items after those that there are, all or none.
+        """Append items, all or none.
 
         Raises:
-            LimitExceeded: An item is larger than about 1.9 MiB as JSON, or all of them are larger than one
+            LimitExceeded: An item is larger than about 1.9 MiB as JSON, or together they are larger than a
                 request may be: 16 MiB, where texts count twice.
             TypeError: An item is not JSON.
         """
@@ -86,9 +86,9 @@ class MemorySession:
             await self._client.batch_add(records_of(items, self.session_id))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove the newest item and return it. None: there is none.
+        """Remove and return the newest item. None: there is none.
 
-        Of several calls at once, also from other processes, each gets another item.
+        Concurrent calls, also from other processes, get different items.
         """
         while newest := await self._client.retrieve(limit=1, labels=self._labels):
             record = newest[0].item
@@ -107,7 +107,7 @@ class MemorySession:
                 else:
                     await self._client.delete(record.id, expected_revision=record.revision)
             except (NotFound, Conflict):
-                continue  # Somebody else was quicker: look again.
+                continue  # Another client was faster: look again.
             if item is not None:
                 return item
         return None
@@ -115,7 +115,7 @@ class MemorySession:
     async def clear_session(self) -> None:
         """Remove the items that the session has when the call begins, the newest first.
 
-        Nothing else of the namespace is touched, not even other items with the session's id.
+        Nothing else in the namespace is changed, not even other items with the session's id.
         """
         records = self._client.list_items(labels=self._labels, newest_first=True, page_size=1000)
         ids = [record.id async for record in records]

@@ -25,58 +25,58 @@ from memory_client._gen.memory_service.v1 import (
 MIB = 1024 * 1024
 
 _ATTEMPTS_MAX = 5
-"""What gRPC allows at most."""
+"""The most that gRPC allows."""
 
 _HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 
 _NEVER_RETRIED = frozenset({"Import", "Backup", "DeleteNamespace", "ReviewQuarantined"})
-"""Calls that carry no request id, so that the server could not tell a retry from a second wish."""
+"""Calls without a request id: the server could not tell a retry from a new call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
-    """How a client reaches its server. Both clients take each of these as a keyword."""
+    """How a client reaches its server. Both clients take these as keyword arguments."""
 
     address: str | Sequence[str] = "127.0.0.1:50051"
-    """Host and port of the server, or any other target that gRPC understands. Several of them, with commas
-    between them or in a list, are equal servers of the same records: each namespace has one that its calls
-    go to, and others when that is away. A name of several hosts is one of them: gRPC chooses its host."""
+    """Host and port of the server, or another gRPC target. Several, in a list or separated by commas, are
+    servers over the same records: each namespace prefers one of them and uses another while that one is
+    unavailable. A name that resolves to several hosts counts as one server; gRPC chooses the host."""
     timeout_s: float | None = 30.0
-    """Seconds that a call may take, retries included. None: no limit. Streams have no limit."""
+    """Maximum duration of a call in seconds, retries included. None: no limit. Streams have no limit."""
     max_attempts: int = 5
-    """How often a call is tried while the server is unavailable or has too much to do, 1 to 5. Writes carry
-    a request id, so that one that is tried twice is still applied once."""
+    """How often a call is tried while the server is unavailable or overloaded, 1 to 5. Writes carry a request
+    id, so that a retried write is applied once."""
     wait_for_ready: bool | None = None
-    """Whether a call waits for a server that cannot be reached, up to `timeout_s`, rather than raise
-    `Unavailable`. None: once the server has answered a call, so that a wrong address is told at once and
-    nobody notices a restart."""
+    """Whether a call waits for an unreachable server, up to `timeout_s`, instead of raising `Unavailable`.
+    None: only after the server has answered a call, so that a wrong address is reported soon and a restart
+    goes unnoticed."""
     keepalive_s: float = 60.0
     """Seconds of silence after which an open call checks that the server is still there."""
     max_receive_bytes: int = 16 * MIB
-    """Largest message that is taken from the server."""
+    """Largest message accepted from the server."""
     tls: bool = False
     """Encrypt the connection."""
     root_certificates: bytes | None = None
-    """Certificates to trust, as PEM, with `tls`. None: those that gRPC brings along."""
+    """CA certificates to trust, as PEM, with `tls`. None: those that come with gRPC."""
     client_certificate: bytes | None = None
     """The client's own certificate, as PEM, for a server that asks for one; needs `tls` and `client_key`."""
     client_key: bytes | None = field(default=None, repr=False)
     """The private key of `client_certificate`, as PEM."""
     tls_server_name: str | None = None
-    """The name that the server's certificate is for, if it is not the host of the address."""
+    """The name in the server's certificate, if it is not the host of the address."""
     api_key: str | None = field(default=None, repr=False)
     """Sent with every call, as "authorization: Bearer ..."."""
     token_source: TokenSource | None = field(default=None, repr=False)
-    """Asked for the token of each call, in place of `api_key`: for tokens that expire. What it raises, the
-    call raises. It is not bound by `timeout_s`."""
+    """Called for the token of each call, in place of `api_key`, for tokens that expire. The call raises its
+    exceptions. `timeout_s` does not limit it."""
     allow_insecure_token: bool = False
-    """Send credentials to another machine even without `tls`: everybody on the way can read and use them."""
+    """Send credentials to another machine even without `tls`: anything on the network path can read them."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every call."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for values out of range, and for credentials that others could read."""
+        """Raise ValueError for values out of range and for credentials that would be sent unencrypted."""
         addresses_of(self.address)
         if not 1 <= self.max_attempts <= _ATTEMPTS_MAX:
             raise ValueError(f"max_attempts must be 1 to {_ATTEMPTS_MAX}, not {self.max_attempts}")
@@ -84,24 +84,24 @@ class ClientOptions:
             raise ValueError(f"timeout_s must be positive, not {self.timeout_s}")
         for name in ("root_certificates", "client_certificate", "tls_server_name"):
             if getattr(self, name) is not None and not self.tls:
-                raise ValueError(f"{name} has no use without tls")
+                raise ValueError(f"{name} needs tls")
         if (self.client_certificate is None) != (self.client_key is None):
-            raise ValueError("client_certificate and client_key need each other")
+            raise ValueError("client_certificate and client_key must be given together")
         self._check_credentials()
 
     def _check_credentials(self) -> None:
         for name, value in self.headers.items():
-            # gRPC would refuse them, too, and show all that is sent with them.
+            # gRPC also rejects them, but its error shows all headers.
             if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
                 raise ValueError(f"the header {name!r} cannot be sent")
         in_headers = any(name.lower() == "authorization" for name in self.headers)
         given = (self.api_key is not None) + (self.token_source is not None) + in_headers
         if given > 1:
-            raise ValueError("only one of api_key, token_source and the header authorization can be sent")
+            raise ValueError("only one of api_key, token_source and an authorization header can be given")
         if given and not (self.tls or self.allow_insecure_token or all(map(is_loopback, self.addresses))):
             raise ValueError(
-                "credentials need tls: without it, everybody on the way could read them; "
-                "allow_insecure_token sends them all the same"
+                "credentials need tls: without it, anything on the network path could read them; "
+                "allow_insecure_token sends them anyway"
             )
         if self.api_key is not None:
             bearer(self.api_key)
@@ -117,7 +117,7 @@ class ClientOptions:
         return headers if self.api_key is None else headers + bearer(self.api_key)
 
     def channel_credentials(self) -> grpc.ChannelCredentials:
-        """Return what an encrypted channel trusts and presents."""
+        """Return the certificates that an encrypted channel trusts and presents."""
         return grpc.ssl_channel_credentials(self.root_certificates, self.client_key, self.client_certificate)
 
     def channel_arguments(self, address: str) -> list[tuple[str, Any]]:
@@ -126,22 +126,21 @@ class ClientOptions:
             ("grpc.max_receive_message_length", self.max_receive_bytes),
             ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),
             ("grpc.keepalive_timeout_ms", 20_000),
-            # A server that restarts is found again soon; gRPC alone would wait for up to two minutes.
+            # Reconnect soon to a restarted server; by default gRPC waits up to two minutes.
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2_000),
             ("grpc.enable_retries", 1),
-            # A request is kept until it is answered, or it could not be sent again. The server takes no
-            # larger one.
+            # A retry needs the request, which is buffered up to this size. The server takes no larger one.
             ("grpc.per_rpc_retry_buffer_size", 16 * MIB),
             ("grpc.service_config", json.dumps(self.service_config())),
         ]
         if self.tls_server_name is not None:
             arguments.append(("grpc.ssl_target_name_override", self.tls_server_name))
         if len(self.addresses) > 1:
-            # A host that does not answer at all holds up its callers for so long, and not for gRPC's 20 s.
+            # How long an attempt to connect to a silent host delays its callers; by default 20 s.
             arguments.append(("grpc.min_reconnect_backoff_ms", 5_000))
         if is_loopback(address):
-            # A proxy of the environment is for the network, not for this machine.
+            # A proxy set in the environment is for the network, not for this machine.
             arguments.append(("grpc.enable_http_proxy", 0))
         return arguments
 
@@ -155,13 +154,13 @@ class ClientOptions:
             "initialBackoff": "0.1s",
             "maxBackoff": "2s",
             "backoffMultiplier": 2,
-            # CANCELLED: the server went away just when the call came. Nobody here cancelled it.
-            # RESOURCE_EXHAUSTED: it has too much to do. It says when to come again, and with this code
-            # never to come again with what is too large.
-            # With several servers, another is asked when one is away, which gRPC does not know of.
+            # CANCELLED: the server shut down as the call arrived; this side did not cancel it.
+            # RESOURCE_EXHAUSTED: it is overloaded. It reports when to retry, and for a request that is too
+            # large that a retry is useless.
+            # With several servers, failover is ours: gRPC does not know of the others.
             "retryableStatusCodes": codes if len(self.addresses) == 1 else ["RESOURCE_EXHAUSTED"],
         }
-        # A client that meets mostly failures stops adding its retries to them.
+        # A client whose calls mostly fail stops retrying.
         throttling = {"maxTokens": 100, "tokenRatio": 0.1}
         method = {"name": _retried_methods(), "retryPolicy": policy}
         return {"methodConfig": [method], "retryThrottling": throttling}

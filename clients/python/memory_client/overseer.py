@@ -1,4 +1,4 @@
-"""What the overseer decides: which state a goal needs, and which results are worth saving."""
+"""Decisions of the overseer: which state a goal needs, and which results are worth saving."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from memory_client.models import Contribution, Degradation, StateEntry
 
 
 class KeyVerdict(StrEnum):
-    """What was decided on one key."""
+    """The verdict on one key."""
 
     RELEVANT = "relevant"
     """The goal needs it: its entry is in the answer."""
     NOT_RELEVANT = "not_relevant"
     """The goal does not need it."""
     OMITTED = "omitted"
-    """The goal needs it, but it is over `limit` or `max_tokens`, or was removed meanwhile."""
+    """The goal needs it, but it exceeds `limit` or `max_tokens`, or was removed meanwhile."""
     UNSPECIFIED = "unspecified"
     """A verdict that this client does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyDecision:
-    """What was decided on one key, by whom and why."""
+    """The decision on one key, its decider and its reason."""
 
     key: str
     verdict: KeyVerdict
     decided_by: DecidedBy
     reason: str
     score: float
-    """Of the key in the search for candidates, 0 to 1. 0: the search did not find it."""
+    """Score of the key in the search for candidates, 0 to 1. 0: not found by the search."""
     explanation: tuple[Contribution, ...] = ()
-    """Shares that add up to the score. Empty unless `explain` asked for it."""
+    """Shares that add up to the score. Empty without `explain`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +41,21 @@ class Relevance:
     """The state that a goal needs."""
 
     entries: tuple[StateEntry, ...]
-    """The most relevant first."""
+    """Most relevant first."""
     decided_by: DecidedBy
-    """RULES also when rules had to decide on any of the entries, and when there was no state."""
+    """RULES also if rules decided on only some of the entries, or if there was no state."""
     reason: str
     decisions: tuple[KeyDecision, ...]
-    """On every candidate, those on the entries first and in their order."""
+    """One for each candidate: first those on the entries, in the same order."""
     failures: tuple[DecisionFailure, ...]
     context_text: str
-    """The entries as a block for a prompt. It is data that somebody stored, not instructions."""
+    """The entries as a block for a prompt. It is stored data, not instructions."""
     token_count: int
-    """Of context_text, estimated."""
+    """Estimated tokens of `context_text`."""
     key_count: int
-    """How many keys the namespace has that match `pattern`."""
+    """Number of keys in the namespace that match `pattern`."""
     llm_usage: LlmUsage | None
-    """None: no language model was asked."""
+    """None: no language model was called."""
     degraded: tuple[Degradation, ...]
     revision: int
 
@@ -67,19 +67,19 @@ class StorageDecision:
     should_save: bool
     """The decision."""
     key: str
-    """To keep it under. Empty: it is not worth keeping."""
+    """The key to keep it under. Empty: it is not worth keeping."""
     reason: str
     decided_by: DecidedBy
     saved: bool
-    """Whether it was saved. If it was to be and was not, `failures` says why."""
+    """Whether it was saved. If it should have been but was not, `failures` has the reason."""
     entry: StateEntry | None
-    """As saved, without its value. None: nothing was saved."""
+    """The entry as saved, without its value. None: nothing was saved."""
     skipped: bool
-    """Whether the tool is one of those whose results are never kept."""
+    """Whether results of this tool are never kept."""
     description: str
-    """To keep with the value, so that it is found again. Empty: it is not worth keeping."""
+    """A description to store with the value, by which it is found. Empty: it is not worth keeping."""
     existing_version: int
-    """Of the key when it was decided on, for a `save_state` of one's own. 0: it did not exist."""
+    """Version of the key at the time of the decision, for your own `save_state`. 0: it did not exist."""
     failures: tuple[DecisionFailure, ...]
     llm_usage: LlmUsage | None
     degraded: tuple[Degradation, ...]

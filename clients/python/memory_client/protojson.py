@@ -1,4 +1,4 @@
-"""Items and state entries as JSON, in protobuf's own mapping, with the field names of the protos.
+"""Items and state entries as JSON, in protobuf's mapping, with the field names of the protos.
 
 Times are RFC 3339, bytes are base64, 64-bit integers are strings. Reading also takes camelCase.
 """
@@ -18,7 +18,7 @@ M = TypeVar("M", bound=Message)
 
 
 def item_to_json(item: MemoryItem) -> dict[str, Any]:
-    """Return the item as a JSON object; fields that are not set are left out."""
+    """Return the item as a JSON object, without unset fields."""
     return json_format.MessageToDict(item_from(item), preserving_proto_field_name=True)
 
 
@@ -32,7 +32,7 @@ def item_from_json(data: dict[str, Any]) -> MemoryItem:
 
 
 def entry_to_json(entry: StateEntry) -> dict[str, Any]:
-    """Return the state entry as a JSON object; fields that are not set are left out, `value` never."""
+    """Return the state entry as a JSON object, without unset fields other than `value`."""
     return json_format.MessageToDict(entry_from(entry), preserving_proto_field_name=True)
 
 

@@ -1,4 +1,4 @@
-"""What stands for a value that is not given, where None is one."""
+"""A marker for a value that is not given, where None is a value."""
 
 from __future__ import annotations
 

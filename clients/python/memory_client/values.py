@@ -1,4 +1,4 @@
-"""JSON values, times and vectors, to protobuf's own types and back."""
+"""Conversions of JSON values, times and vectors to protobuf's types and back."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from memory_client.models import Vector
 
 INTEGER_MAX = 2**53
-"""The largest magnitude up to which a double, the number of protobuf's values, holds every integer."""
+"""Largest magnitude up to which a double, protobuf's type for numbers, holds every integer."""
 
 _LEVELS_MAX = 90
-"""How many messages a JSON value may have inside each other: protobuf reads 100, some of them around it."""
+"""Maximum nesting of messages in a JSON value: protobuf reads 100 levels, some of them around it."""
 
 
 def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
@@ -24,8 +24,8 @@ def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
 
     Raises:
         TypeError: A value is not a JSON value, or a key not a string.
-        ValueError: An integer is beyond 2^53, where a double would alter it, or something is nested deeper
-            than protobuf can carry, which is some 30 mappings or 45 lists.
+        ValueError: An integer is beyond 2^53, where a double would alter it, or values are nested too deeply
+            for protobuf: some 30 mappings or 45 lists.
     """
     struct = struct_pb2.Struct()
     _fill_struct(struct, data, where, 1)
@@ -33,7 +33,7 @@ def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
 
 
 def value_from(value: Any, where: str) -> struct_pb2.Value:
-    """Convert a JSON value; `where` names it in errors, which are those of `struct_from`."""
+    """Convert a JSON value; `where` names it in errors. Raises like `struct_from`."""
     message = struct_pb2.Value()
     _set_value(message, value, where, 1)
     return message
@@ -43,13 +43,13 @@ def _fill_struct(struct: struct_pb2.Struct, data: Mapping[str, Any], where: str,
     for key, value in data.items():
         if not isinstance(key, str):
             raise TypeError(f"{where}: the key {key!r} is not a string")
-        # The entry of the map is a message, too.
+        # The entry of the map is also a message.
         _set_value(struct.fields[key], value, f"{where}.{key}", levels + 2)
 
 
 def _set_value(message: struct_pb2.Value, value: Any, where: str, levels: int) -> None:
     if levels > _LEVELS_MAX:
-        raise ValueError(f"{where[:100]}: is nested too deeply")
+        raise ValueError(f"{where[:100]}: nested too deeply")
     if value is None:
         message.null_value = struct_pb2.NULL_VALUE
     elif isinstance(value, bool):
@@ -72,12 +72,12 @@ def _set_value(message: struct_pb2.Value, value: Any, where: str, levels: int) -
 
 
 def struct_to(struct: struct_pb2.Struct) -> dict[str, Any]:
-    """Convert to a dict. Whole numbers come as int."""
+    """Convert to a dict. Whole numbers become int."""
     return {key: value_to(value) for key, value in struct.fields.items()}
 
 
 def value_to(value: struct_pb2.Value) -> Any:
-    """Convert to a JSON value. Whole numbers come as int; a value that is not set as None."""
+    """Convert to a JSON value. Whole numbers become int; an unset value becomes None."""
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         return value.string_value
@@ -97,7 +97,7 @@ def timestamp_from(time: datetime, where: str) -> Timestamp:
     """Convert an aware datetime; `where` names it in errors.
 
     Raises:
-        ValueError: The datetime carries no time zone, so that it names no point in time.
+        ValueError: The datetime has no time zone, so it does not identify a moment.
     """
     if time.tzinfo is None:
         raise ValueError(f"{where}: the datetime needs a time zone, as in datetime.now(UTC)")
@@ -124,7 +124,7 @@ def duration_to(duration: Duration) -> timedelta:
 
 
 def floats_from(vector: Vector) -> list[float]:
-    """Convert a vector of any kind to a list: protobuf takes lists many times faster than arrays."""
+    """Convert a vector of any kind to a list, which protobuf reads many times faster than an array."""
     if isinstance(vector, (list, tuple)):
         return list(vector)
     to_list = getattr(vector, "tolist", None)

@@ -1,4 +1,4 @@
-// The methods of a client that look after a server and its namespaces.
+// The client's methods for administration.
 
 import { Bound } from "./bound.js";
 import { itemTo } from "./convert.js";
@@ -17,14 +17,14 @@ import { enumFrom, int32From, millisTo, optionalTimeTo, timestampFrom } from "./
 
 const method = AdminService.method;
 
-/** How far a backup is. */
+/** Progress of a backup. */
 export interface BackupProgress {
   readonly name: string;
   readonly doneBytes: number;
   readonly totalBytes: number;
 }
 
-/** What a server is. */
+/** Description of a server. */
 export interface ServerInfo {
   readonly version: string;
   /** "hnsw", "memory" or "postgres". */
@@ -38,11 +38,11 @@ export interface ServerInfo {
   readonly startTime?: Time | undefined;
   /** Limits in force; the unit is part of the name. */
   readonly limits: Readonly<Record<string, number>>;
-  /** The backup that is under way. Undefined: none is, or the caller may not make one. */
+  /** The running backup. Undefined: there is none, or the caller may not make backups. */
   readonly backup?: BackupProgress | undefined;
   /** As "provider:model", or "none". */
   readonly reranker: string;
-  /** Of the server that answered, of several over the same records. Empty: it is of an earlier release. */
+  /** Name of the server that answered, of several over the same records. Empty: an earlier release. */
   readonly serverName: string;
 }
 
@@ -56,13 +56,13 @@ export interface NamespaceSummary {
 
 /** How namespaces are listed. */
 export interface ListNamespacesOptions extends CallOptions {
-  /** What the names begin with. Undefined: all. */
+  /** Prefix of the names. Undefined: list all. */
   readonly prefix?: string | undefined;
-  /** How many namespaces are fetched at a time. Undefined: 100. */
+  /** Number of namespaces to fetch at a time. Undefined: 100. */
   readonly pageSize?: number | undefined;
 }
 
-/** The index of a namespace, in memory only while it is in use. */
+/** Index of a namespace, which is in memory only while in use. */
 export interface IndexStats {
   readonly loaded: boolean;
   /** "exact" or "hnsw"; empty: not loaded. */
@@ -73,7 +73,7 @@ export interface IndexStats {
   readonly efSearch: number;
 }
 
-/** What a namespace holds. */
+/** Contents of a namespace. */
 export interface NamespaceStats {
   readonly namespace: string;
   readonly revision: number;
@@ -82,37 +82,37 @@ export interface NamespaceStats {
   readonly embeddedCount: number;
   /** 0: no vectors yet. */
   readonly embeddingDimension: number;
-  /** Embedder's name, or "client" for vectors of the clients' own. */
+  /** The embedder's name, or "client" for vectors that clients provided. */
   readonly embeddingModel: string;
   readonly createTime?: Time | undefined;
   readonly index: IndexStats;
-  /** How many of the items wait to be embedded, after their embedder did not answer or after `reembed`. */
+  /** Number of items waiting to be embedded, because the embedder did not answer or after `reembed`. */
   readonly pendingCount: number;
 }
 
-/** Whose writes are taken back: `writer`, `credentialId` or both, or `anyWriter`. */
+/** Selects the writes to undo: by `writer`, `credentialId` or both, or `anyWriter`. */
 export interface UndoOptions extends WriteOptions {
-  /** The time from which on they wrote, by the server's clock. */
+  /** Undo writes since this time, by the server's clock. */
   readonly since: TimeInput;
-  /** Whose writes, as `Provenance` says. Undefined: of any name. */
+  /** Only writes with this writer in their `Provenance`. Undefined: of any. */
   readonly writer?: string | undefined;
-  /** With which credential. Undefined: with any. */
+  /** Only writes with this credential. Undefined: with any. */
   readonly credentialId?: string | undefined;
-  /** What everybody wrote, also without a name. */
+  /** Undo the writes of all writers, also of those without a name. */
   readonly anyWriter?: boolean | undefined;
-  /** Tell what would be done, and do nothing. */
+  /** Return what would be done, and change nothing. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** What was taken back, or would be. */
+/** The result of undoing writes, or of a dry run. */
 export interface UndoneWrites {
   /** Items and states that were removed. */
   readonly removedCount: number;
-  /** Items and states that got back the version before. */
+  /** Items and states that got back their previous version. */
   readonly restoredCount: number;
-  /** What cannot be undone, such as deletions. */
+  /** Changes that cannot be undone, such as deletions. */
   readonly unrestorableCount: number;
-  /** Items, and keys of states, of which that is so; at most 100. */
+  /** Ids of their items and keys of their states, at most 100. */
   readonly unrestorableIds: readonly string[];
   /** Revision of the namespace afterwards. */
   readonly revision: number;
@@ -120,15 +120,15 @@ export interface UndoneWrites {
 
 /** How a namespace is moved to the server's embedder. */
 export interface ReembedOptions extends CallOptions {
-  /** Agree that vectors which clients brought are replaced, too. Else a namespace of such is refused. */
+  /** Also replace vectors that clients provided. Otherwise a namespace with such vectors is refused. */
   readonly replaceClientVectors?: boolean | undefined;
 }
 
-/** A namespace on its way to the server's embedder. */
+/** A namespace's move to the server's embedder. */
 export interface Reembedding {
-  /** How many items wait to be embedded. 0: there was nothing to do. */
+  /** Items waiting to be embedded. 0: there was nothing to do. */
   readonly pendingCount: number;
-  /** What the namespace is of now. */
+  /** The namespace's embedder from now on. */
   readonly embeddingModel: string;
   /** Revision of the namespace. */
   readonly revision: number;
@@ -136,29 +136,29 @@ export interface Reembedding {
 
 /** How writes in quarantine are listed. */
 export interface ListQuarantinedOptions extends CallOptions {
-  /** How many are fetched at a time. Undefined: as the server likes. */
+  /** Number to fetch at a time. Undefined: chosen by the server. */
   readonly pageSize?: number | undefined;
 }
 
-/** A write that the server's write policy put aside. What was one call is one write. */
+/** A write that the server's write policy put into quarantine: all items of one call. */
 export interface QuarantinedWrite {
   readonly id: string;
-  /** What the policy says. */
+  /** The policy's reason. */
   readonly reason: string;
-  /** When it came. */
+  /** When it was received. */
   readonly createTime?: Time | undefined;
-  /** From then on it is removed without a review. */
+  /** When it is removed without a review. */
   readonly expireTime?: Time | undefined;
   /** The items as they would be written, with their provenance and without embeddings. */
   readonly items: readonly MemoryItem[];
 }
 
-/** What becomes of a write in quarantine: it takes place, or it is forgotten for good. */
+/** The decision on a write in quarantine: apply it, or delete it for good. */
 export type QuarantineDecision = "release" | "delete";
 
-/** What became of a write that was in quarantine. */
+/** The result of a review. */
 export interface ReviewedWrite {
-  /** Items that were written; 0 where it was deleted. */
+  /** Items that were written; 0 if the write was deleted. */
   readonly itemCount: number;
   /** Revision of the namespace afterwards. */
   readonly revision: number;
@@ -177,9 +177,9 @@ export interface BackupSummary {
   readonly durationMs: number;
 }
 
-/** What a server is and holds, and the care of its data. */
+/** Methods that describe and maintain a server and its namespaces. */
 export abstract class AdminMethods extends Bound {
-  /** Returns what the server is: version, store, embedder, limits. */
+  /** Returns the server's version, store, embedder, limits and more. */
   async info(options: CallOptions = {}): Promise<ServerInfo> {
     return infoTo(await this.transport.unary(method.getInfo, {}, options));
   }
@@ -203,7 +203,7 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Returns what the client's namespace holds.
+   * Returns the contents of the client's namespace in numbers.
    *
    * @throws NotFoundError - nothing was ever written to it
    */
@@ -213,7 +213,7 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Removes the client's namespace with all it holds; the next write begins a new one. It is tried once.
+   * Removes the client's namespace with all its contents; the next write creates a new one. Never retried.
    *
    * @throws NotFoundError - there is no such namespace
    */
@@ -225,14 +225,14 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Moves the client's namespace to the server's embedder: its items are embedded anew, by and by, while it
-   * serves; until its turn has come an item is found by its words alone. It resolves when the move is on disk,
-   * not when it is done: `namespaceStats` has the `pendingCount`. It goes on after a restart. A namespace that is
-   * of this embedder already is left alone.
+   * Moves the client's namespace to the server's embedder: its items are embedded again in the background, and
+   * until then each is found by its words alone. It resolves when the move is recorded on disk, not when it is
+   * done: `namespaceStats` has the `pendingCount`. The move continues after a restart. A namespace that already
+   * uses this embedder is left unchanged.
    *
    * @throws NotFoundError - nothing was ever written to the namespace
-   * @throws FailedPreconditionError - the server has no embedder, or the vectors are the clients' own and
-   *   `replaceClientVectors` does not agree
+   * @throws FailedPreconditionError - the server has no embedder, or clients provided the vectors and
+   *   `replaceClientVectors` is not set
    * @throws UnavailableError - the embedder does not answer; nothing is changed
    */
   async reembed(options: ReembedOptions = {}): Promise<Reembedding> {
@@ -244,11 +244,11 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Takes back what somebody wrote to the client's namespace since a time: items and states that they added are
-   * removed, and what they replaced gets back the version before. What they deleted cannot come back. One that
-   * was interrupted goes on when it is repeated.
+   * Undoes the writes of a writer to the client's namespace since a time: added items and states are removed,
+   * replaced ones get back their previous version. Deletions cannot be undone. Repeat an interrupted call to
+   * continue it.
    *
-   * @throws InvalidArgumentError - it is not said whose writes
+   * @throws InvalidArgumentError - the writer or the time is missing
    */
   async undoWrites(options: UndoOptions): Promise<UndoneWrites> {
     const { writer = "", credentialId = "", anyWriter = false, since, dryRun = false } = options;
@@ -272,7 +272,7 @@ export abstract class AdminMethods extends Bound {
     };
   }
 
-  /** Yields the writes of the client's namespace that are in quarantine, the oldest first, page by page. */
+  /** Yields the writes to the client's namespace that are in quarantine, oldest first, page by page. */
   async *listQuarantined(
     options: ListQuarantinedOptions = {},
   ): AsyncGenerator<QuarantinedWrite, void, undefined> {
@@ -292,12 +292,12 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Releases a write of the client's namespace out of quarantine, which then takes place as if it came now, with
-   * the provenance that it came with; or deletes it. It is tried once.
+   * Releases or deletes a write to the client's namespace that is in quarantine. A released write is applied as
+   * if it were made now, with its original provenance. Never retried.
    *
-   * @throws NotFoundError - it is not in quarantine, or no more
-   * @throws AlreadyExistsError - an item of its id was written meanwhile; it stays
-   * @throws ConflictError - what it changes was changed meanwhile; it stays
+   * @throws NotFoundError - the write is not in quarantine, or no longer there
+   * @throws AlreadyExistsError - an item with its id was written meanwhile; the write stays in quarantine
+   * @throws ConflictError - the items it changes were changed meanwhile; the write stays in quarantine
    */
   async reviewQuarantined(
     id: string,
@@ -315,10 +315,10 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Moves the log into the database and saves the indexes. Acknowledged writes are on disk without it; it
-   * makes the next start of the server quicker. It may take as long as it takes unless `timeoutMs` is given.
+   * Moves the log into the database and saves the indexes. Acknowledged writes are on disk without it; it makes
+   * the next start of the server faster. It has no time limit unless `timeoutMs` is given.
    *
-   * @returns how long it took, in milliseconds
+   * @returns how long that took, in milliseconds
    */
   async flush(options: CallOptions = {}): Promise<number> {
     const { signal, timeoutMs = Infinity } = options;
@@ -327,10 +327,10 @@ export abstract class AdminMethods extends Bound {
   }
 
   /**
-   * Writes a consistent copy of all records to the server's backup folder. It is tried once, and may take as
-   * long as it takes unless `timeoutMs` is given.
+   * Writes a consistent copy of all records to the server's backup folder. Never retried, and without a time
+   * limit unless `timeoutMs` is given.
    *
-   * @param name - of the backup; empty: made of the present time. One that exists is refused.
+   * @param name - name of the backup, which must not exist; empty: made from the current time
    * @throws UnsupportedError - the server's store has nothing on disk
    */
   async backup(name = "", options: CallOptions = {}): Promise<BackupSummary> {

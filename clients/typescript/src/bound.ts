@@ -1,8 +1,8 @@
-// What the methods of a client need.
+// What a client's methods need.
 
 import type { Transport } from "./transport.js";
 
-/** A connection, and the namespace that calls are about. */
+/** A connection, and the namespace of its calls. */
 export abstract class Bound {
   /** @internal */
   protected declare readonly transport: Transport;
@@ -13,8 +13,8 @@ export abstract class Bound {
 }
 
 /**
- * Gives a client its connection and its namespace, out of sight of `console.log` and `JSON.stringify`. A
- * view is a client that shares the connection of another.
+ * Gives a client its connection and its namespace, hidden from `console.log` and `JSON.stringify`. A view is a
+ * client that shares another's connection.
  *
  * @internal
  */
@@ -24,7 +24,7 @@ export function bind<B extends Bound>(client: B, transport: Transport, boundTo: 
 }
 
 /**
- * Adds the methods of classes to the prototype of another.
+ * Copies the methods of classes to the prototype of another class.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
-// The client, put together of the methods of all services.
+// The client, composed of the methods of all services.
 //
-// Each service has a file of its own with an abstract class that extends `Bound` and holds its methods:
+// Each service has its own file with an abstract class that extends `Bound` and has its methods:
 //
 //     export abstract class StateMethods extends Bound {
 //       async loadState(key: string, options: CallOptions = {}): Promise<StateEntry> {
@@ -10,9 +10,9 @@
 //       }
 //     }
 //
-// These classes have no constructors and no fields. `MemoryClient` takes over their methods twice: for the
-// compiler by the interface of its name, which extends them all, and at run time by `METHODS`, whose
-// methods are copied to its prototype. A new service is a new class in both lists.
+// These classes have no constructors and no fields. `MemoryClient` gets their methods twice: for the compiler,
+// from the interface of the same name, which extends them all, and at run time from `METHODS`, whose methods are
+// copied to its prototype. Add the class of a new service to both.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -48,7 +48,7 @@ export interface MemoryClient
     AdminMethods {}
 
 /**
- * A client of one memory server, or of several equal ones, bound to one namespace.
+ * A client of one memory server, or of several over the same records, bound to one namespace.
  *
  *     const memory = new MemoryClient("127.0.0.1:50051", { namespace: "ada" });
  *     await memory.add("Ada likes tea");
@@ -57,20 +57,19 @@ export interface MemoryClient
  *     }
  *     memory.close();
  *
- * Every method rejects with a `MemoryServiceError`, or rather one of its subclasses, when the server
- * refuses or cannot be reached. The first call opens the connection to its server, and all calls
- * share it.
+ * Every method rejects with a subclass of `MemoryServiceError` if the server refuses the call or cannot be
+ * reached. The first call to a server opens the connection, and all calls share it.
  */
 export class MemoryClient extends Bound {
   /**
    * Makes a client of the server at `address`, a host and a port.
    *
-   * Several of them, with commas between them or in a list, are equal servers of the same records. Each namespace
-   * has one that its calls go to, and others when that is away; a call without a namespace goes to the first that
-   * is up.
+   * Several addresses, in a list or separated by commas, are servers over the same records. Each namespace
+   * prefers one of them and uses another while that one is unavailable; a call without a namespace goes to the
+   * first that is up.
    *
-   * @throws RangeError - an address is none or there twice, or an option is out of range
-   * @throws TypeError - a header has a name or a value that HTTP does not allow
+   * @throws RangeError - an address is invalid or repeated, or an option is out of range
+   * @throws TypeError - the name or value of a header is not allowed in HTTP
    */
   constructor(address: string | readonly string[] = "127.0.0.1:50051", options: ClientOptions = {}) {
     super();
@@ -78,9 +77,9 @@ export class MemoryClient extends Bound {
   }
 
   /**
-   * Returns this client bound to another namespace, over the same connections.
+   * Returns this client bound to another namespace; it shares the connections.
    *
-   * Cheap enough for every call. Closing it closes nothing.
+   * It is cheap enough for every call. Closing it closes nothing.
    */
   namespace(name: string): MemoryClient {
     const view = Object.create(MemoryClient.prototype) as MemoryClient;

@@ -1,4 +1,4 @@
-// Items and messages, to their protobuf messages and back.
+// Conversions of items and messages to their protobuf messages and back.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
@@ -41,9 +41,9 @@ type ItemInit = MessageInitShape<typeof MemoryItemSchema>;
 type ContentInit = NonNullable<ItemInit["content"]>;
 
 /**
- * Converts what an item remembers.
+ * Converts the content of an item.
  *
- * @throws TypeError - it is of none of the kinds that an item holds
+ * @throws TypeError - an item cannot hold content of this type
  */
 export function contentFrom(content: Content | string | undefined): ContentInit {
   if (typeof content === "string") {
@@ -65,7 +65,7 @@ export function contentFrom(content: Content | string | undefined): ContentInit 
   }
 }
 
-/** Converts an item to be written: without the fields that only the server sets. */
+/** Converts an item to be written, without the fields that only the server sets. */
 export function newItemFrom(item: NewItem): ItemInit {
   const { id = "", sessionId = "", labels = {}, metadata } = item;
   return {
@@ -83,14 +83,14 @@ export function newItemFrom(item: NewItem): ItemInit {
   };
 }
 
-/** Converts an item to be imported: it keeps its kind. */
+/** Converts an item to be imported, with its kind. */
 export function importedItemFrom(item: ImportedItem): ItemInit {
   const { kind = "plain", facetJson = "" } = item;
   return { ...newItemFrom(item), kind: kindFrom(kind, "kind"), facetJson };
 }
 
 /**
- * Returns the number of a kind of item; plain items have that of "unspecified".
+ * Returns the number of a kind of item; for plain items, that of "unspecified".
  *
  * @throws RangeError - there is no such kind
  */
@@ -100,7 +100,7 @@ export function kindFrom(kind: ItemKind, where: string): Kinds {
   }
   const number = enumFrom<Kinds>(Kinds, kind, where);
   if (number === Kinds.UNSPECIFIED) {
-    throw new RangeError(`${where}: this client does not know what kind of item it is`);
+    throw new RangeError(`${where}: an item of a kind that this client does not know cannot be sent`);
   }
   return number;
 }
@@ -109,7 +109,7 @@ function kindTo(kind: Kinds): ItemKind {
   return kind === Kinds.UNSPECIFIED ? "plain" : enumTo(Kinds, kind);
 }
 
-/** Converts an item; `degraded` is what the server could not do when it wrote it. */
+/** Converts an item; `degraded` is what the server could not do when writing it. */
 export function itemTo(item: pb.MemoryItem | undefined, degraded: readonly pb.Degradation[] = []): MemoryItem {
   const proto = item ?? create(MemoryItemSchema);
   const content = contentTo(proto.content);
@@ -169,7 +169,7 @@ export function messageFrom(message: ChatMessage): MessageInitShape<typeof ChatM
   };
 }
 
-/** Converts a chat message. Parts of a kind that only a newer server knows are left out. */
+/** Converts a chat message. Parts of a kind that only a newer server knows are omitted. */
 export function messageTo(proto: pb.ChatMessage): ChatMessage {
   const parts = proto.parts.map(({ part }) => partTo(part)).filter((part) => part !== undefined);
   return {
@@ -232,7 +232,7 @@ function binaryFrom(part: BinaryPart, where: string): MessageInitShape<typeof Bi
 
 function binaryTo(proto: pb.BinaryPart): BinaryPart {
   const { mimeType, name, url, contentLength } = proto;
-  // A copy, for protobuf's bytes are a window on the whole response and would keep it.
+  // A copy, because protobuf's bytes are a view of the whole response and would keep it in memory.
   const content = new Uint8Array(proto.content);
   const length = contentLength === undefined ? undefined : Number(contentLength);
   return { type: "binary", content, mimeType, name, url, contentLength: length };
@@ -249,7 +249,7 @@ function resultTo(proto: pb.ToolCallResult): ToolCallResult {
 }
 
 /**
- * Returns the number of a mode of search; `where` names it in errors.
+ * Returns the number of a search mode; `where` names it in errors.
  *
  * @throws RangeError - there is no such mode
  */

@@ -1,4 +1,4 @@
-// What there is to say of a decision: who made it, what went wrong on the way, what it cost.
+// Facts about a decision: who made it, what failed on the way, what it cost.
 
 import type { Degradation } from "./degradation.js";
 import { degradedTo } from "./degradation.js";
@@ -14,54 +14,53 @@ import {
 import { enumFrom, enumTo } from "./values.js";
 
 /**
- * Who decided, or is to decide.
+ * The decider.
  *
- * - `"llm"`: the language model. In requests: it alone; where it fails the call fails and nothing is written.
- * - `"rules"`: the server's rules. In requests: they alone; no language model is asked.
- * - `"unspecified"`: in answers: nobody, as there was nothing to do. In requests: the language model if it
- *   can, else rules.
+ * - `"llm"`: the language model. In requests: only it; if it fails, the call fails and nothing is written.
+ * - `"rules"`: the server's rules. In requests: only they; no language model is called.
+ * - `"unspecified"`: in answers: no decision was needed. In requests: the language model if it can, else rules.
  */
 export type DecidedBy = "llm" | "rules" | "unspecified";
 
-/** Something that went wrong on the way to a decision, and was got over. */
+/** A failure on the way to a decision that did not prevent it. */
 export interface DecisionFailure {
-  /** Such as "LLM_TIMEOUT" or "KEY_EXISTS", for programs. */
+  /** For programs, such as "LLM_TIMEOUT" or "KEY_EXISTS". */
   readonly reason: string;
   /** For humans. */
   readonly message: string;
-  /** Key of the state, or id of the memory, that it is about. Empty: the whole decision. */
+  /** The state key or the memory id that it concerns. Empty: the whole decision. */
   readonly key: string;
 }
 
-/** What an answer cost at the language model. */
+/** Use of the language model for an answer. */
 export interface LlmUsage {
-  /** As "provider:model". Empty: none was asked. */
+  /** As "provider:model". Empty: none was called. */
   readonly model: string;
-  /** How many times it was called, retries and repairs included. */
+  /** Number of calls, retries and repairs included. */
   readonly callCount: number;
-  /** How many questions were answered from the cache instead. */
+  /** Number of questions answered from the cache instead. */
   readonly cachedCount: number;
-  /** Of all calls, as the provider counts them. 0: none, or not told. */
+  /** Of all calls, as counted by the provider. 0: none, or not reported. */
   readonly inputTokens: number;
-  /** Of all calls, as the provider counts them. 0: none, or not told. */
+  /** Of all calls, as counted by the provider. 0: none, or not reported. */
   readonly outputTokens: number;
 }
 
-/** What every answer with a decision says of it. */
+/** The fields common to all answers with a decision. */
 export interface Decision {
-  /** Who decided. */
+  /** The decider. */
   readonly decidedBy: DecidedBy;
-  /** What went wrong on the way. Empty: nothing. */
+  /** Failures on the way. Empty: none. */
   readonly failures: readonly DecisionFailure[];
-  /** What the answer cost. Undefined: no language model was asked. */
+  /** What the answer cost. Undefined: no language model was called. */
   readonly llmUsage?: LlmUsage | undefined;
-  /** What the server could not do for this answer. Empty: nothing. */
+  /** What the server could not do for this answer. Empty: it did everything. */
   readonly degraded: readonly Degradation[];
   /** Revision of the namespace that the answer reflects; after the write, if there was one. */
   readonly revision: number;
 }
 
-/** What the responses with a decision have in common. */
+/** The fields common to all responses with a decision. */
 interface ProtoDecision {
   readonly decidedBy: Deciders;
   readonly failures: readonly ProtoFailure[];

@@ -1,11 +1,11 @@
-// What the server could not do for an answer.
+// Reports of what the server could not do for an answer.
 
 import type { Degradation as ProtoDegradation } from "./gen/memory_service/v1/memory_pb.js";
 import { DegradationReason as Reasons } from "./gen/memory_service/v1/memory_pb.js";
 
 /** Something that the server could not do for an answer. */
 export interface Degradation {
-  /** Such as "NO_EMBEDDER", for programs. */
+  /** For programs, such as "NO_EMBEDDER". */
   readonly reason: string;
   /** For humans. */
   readonly message: string;

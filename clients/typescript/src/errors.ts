@@ -1,18 +1,18 @@
-// What can go wrong, for programs to act on.
+// The errors of the client.
 
-/** What an error tells beside its text. */
+/** The properties of an error besides its message. */
 export interface ErrorDetails {
   /** Standard gRPC code, such as "NOT_FOUND". */
   readonly code: string;
   /** Name of a value of the protos' ErrorReason, such as "ITEM_NOT_FOUND". */
   readonly reason?: string | undefined;
-  /** What the reason is about. */
+  /** Details of the error. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** The field of the request that is at fault. */
+  /** The invalid field of the request. */
   readonly field?: string | undefined;
   /** Milliseconds after which a retry may succeed. */
   readonly retryAfterMs?: number | undefined;
-  /** What the error came from. */
+  /** The cause of the error. */
   readonly cause?: unknown;
 }
 
@@ -25,11 +25,11 @@ export class MemoryServiceError extends Error {
    * Empty: the error did not come from the server itself.
    */
   readonly reason: string;
-  /** What the reason is about; which keys there are depends on it. */
+  /** Details of the error; its keys depend on the reason. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The field of the request that is at fault, such as "item.content". Empty: none. */
+  /** The invalid field of the request, such as "item.content". Empty: none. */
   readonly field: string;
-  /** Milliseconds after which a retry may succeed. Undefined: the server did not say. */
+  /** Milliseconds after which a retry may succeed. Undefined: not reported. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, details: ErrorDetails) {
@@ -43,38 +43,38 @@ export class MemoryServiceError extends Error {
   }
 }
 
-/** The request is wrong and nothing was written; `field` says where. */
+/** The request is invalid, and nothing was written; `field` names the invalid field. */
 export class InvalidArgumentError extends MemoryServiceError {}
 
-/** There is no such item, state, memory, document or namespace; `reason` says which. */
+/** There is no such item, state, memory, document or namespace; `reason` shows which. */
 export class NotFoundError extends MemoryServiceError {}
 
-/** An item or a document of this id exists already. */
+/** An item or document with this id already exists. */
 export class AlreadyExistsError extends MemoryServiceError {}
 
-/** The expected version or revision is not the current one; `metadata` tells the current one. */
+/** The expected version or revision is not the current one, which is in `metadata`. */
 export class ConflictError extends MemoryServiceError {}
 
-/** The call does not fit the server or the present state of the namespace, as LLM_REQUIRED does not. */
+/** The server or the current state of the namespace does not allow the call, as for LLM_REQUIRED. */
 export class FailedPreconditionError extends MemoryServiceError {}
 
-/** Something is larger than a limit allows, or the server has too much to do. */
+/** Something exceeds a limit, or the server is overloaded. */
 export class LimitExceededError extends MemoryServiceError {}
 
-/** This server, or the store it runs on, does not offer what was asked for. */
+/** This server, or its store, does not support the call. */
 export class UnsupportedError extends MemoryServiceError {}
 
-/** The server cannot be reached, or cannot answer at the moment. */
+/** The server cannot be reached, or cannot answer now. */
 export class UnavailableError extends MemoryServiceError {}
 
-/** There was no answer in time. */
+/** No answer arrived in time. */
 export class DeadlineExceededError extends MemoryServiceError {}
 
-/** The call carries no credential, or one that is not valid. */
+/** The call has no credential, or an invalid one. */
 export class UnauthenticatedError extends MemoryServiceError {}
 
 /** The credential does not allow this call on this namespace. */
 export class PermissionDeniedError extends MemoryServiceError {}
 
-/** The server failed in a way it did not foresee; `metadata.incident` finds the cause in its log. */
+/** The server failed unexpectedly; `metadata.incident` identifies the entry in its log. */
 export class InternalError extends MemoryServiceError {}

@@ -1,4 +1,4 @@
-// Streams that go on: after a break of the connection, and until the caller ends them.
+// Streams that resume after a break of the connection, until the caller ends them.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -6,35 +6,35 @@ import { isAbsent, mayPass } from "./status.js";
 
 const DELAY_FIRST_MS = 100;
 const DELAY_MAX_MS = 5_000;
-/** How much less or more a pause may be, as a share of it. */
+/** Random variation of a pause, as a fraction. */
 export const SPREAD = 0.2;
 
 /** One message of a stream that can be resumed. */
 export interface Event<T> {
   /** What the caller gets. Undefined: a heartbeat. */
   readonly value: T | undefined;
-  /** Revision up to which everything has been sent: where to resume. */
+  /** Revision up to which everything has been sent, from which to resume. */
   readonly revision: bigint;
-  /** Tells this event from the others sent since that revision. */
+  /** Identifies this event among those sent since that revision. */
   readonly key: string;
 }
 
-/** Where a stream begins, and what becomes of it when it breaks. */
+/** Where a stream begins, and what to do when it breaks. */
 export interface Course {
-  /** The revision that the stream begins after. Undefined: wherever the server begins. */
+  /** Begin after this revision. Undefined: where the server begins. */
   readonly position: bigint | undefined;
-  /** Give up when the server is away for longer. Infinity: never. */
+  /** Give up if the server is unavailable for longer. Infinity: never. */
   readonly giveUpAfterMs: number;
-  /** Wait also for a server that cannot be reached at the beginning. */
+  /** Also wait for a server that cannot be reached at first. */
   readonly waitForReady: boolean;
   readonly signal: AbortSignal;
 }
 
 /**
- * Yields the values of a stream that is taken up again where it broke.
+ * Yields the values of a stream that resumes where it broke.
  *
  * A break may fall between the events of one revision. The server then sends that revision again from its
- * beginning, and `seen` tells which of its events the caller has had.
+ * beginning, and `seen` has the events that the caller has already got.
  */
 export async function* resumed<T>(
   open: (position: bigint | undefined) => AsyncIterable<Event<T>>,
@@ -74,15 +74,15 @@ export async function* resumed<T>(
   }
 }
 
-/** Whether a stream that has not begun is tried again: else it is likely the address that is wrong. */
+/** Whether to retry a stream that never began. Otherwise the address is probably wrong. */
 function mayBegin(error: unknown, course: Course): boolean {
   return course.waitForReady && isAbsent(error);
 }
 
 /**
- * Waits for about the time given, or until the signal is aborted; then it throws the signal's reason.
+ * Waits for about the given time. If the signal is aborted, throws its reason.
  *
- * The time is spread out, or all clients of a server that restarts would come back at the same moment.
+ * The time is spread out, so that clients do not all return at once after a restart of the server.
  */
 export async function pause(millis: number, signal: AbortSignal): Promise<void> {
   try {
@@ -94,8 +94,8 @@ export async function pause(millis: number, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * Makes an iterator over a stream that `return()` ends at once, also while `next()` waits for an event: that
- * of a plain async generator would wait for the event first. `run` gets the signal that ends the stream.
+ * Makes an iterator over a stream that `return()` ends at once, even while `next()` waits for an event; a plain
+ * async generator would first wait for the event. `run` gets the signal that ends the stream.
  */
 export function endable<T>(
   run: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,

@@ -1,12 +1,12 @@
-// What a search found: an array, and what is known about the whole of it.
+// The results of a search: an array with facts about the whole answer.
 
 import type { Degradation } from "./degradation.js";
 import { degradedTo } from "./degradation.js";
 import type * as pb from "./gen/memory_service/v1/memory_pb.js";
 
-/** Entries of an answer, all its pages together. */
+/** The entries of all pages of an answer. */
 export interface Found<T> extends ReadonlyArray<T> {
-  /** What the server could not do for this answer. Empty: nothing. */
+  /** What the server could not do for this answer. Empty: it did everything. */
   readonly degraded: readonly Degradation[];
   /** Revision of the namespace that the answer reflects. */
   readonly revision: number;
@@ -15,25 +15,25 @@ export interface Found<T> extends ReadonlyArray<T> {
 /** The share of one channel in a score. */
 export interface Contribution {
   /**
-   * "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker", "time" or "phrase"
-   * for what the query names or quotes.
+   * "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost for what the query names or
+   * quotes: "speaker", "time" or "phrase".
    */
   readonly channel: string;
   /**
-   * Cosine similarity, BM25, 0 to 1 for recency, importance and usage, the reranker's own, or of a boost the
+   * Cosine similarity, BM25, the reranker's score, or 0 to 1 for recency, importance and usage. For a boost: the
    * score without boosts.
    */
   readonly rawScore: number;
-  /** What the scaled score is multiplied by. */
+  /** The factor of the scaled score. */
   readonly weight: number;
-  /** What the raw score is divided by. */
+  /** The divisor of the raw score. */
   readonly scale: number;
   /** The share: rawScore / scale * weight. */
   readonly contribution: number;
 }
 
 /**
- * A page of an answer, as far as the whole answer needs it.
+ * The parts of a page that the whole answer needs.
  *
  * @internal
  */
@@ -43,7 +43,7 @@ interface Page {
 }
 
 /**
- * Joins the pages of an answer; what is known beside the entries is that of the first.
+ * Joins the pages of an answer; facts besides the entries come from the first.
  *
  * @internal
  */

@@ -1,4 +1,4 @@
-// gRPC's health check, grpc.health.v1: one method, described here, for no package at hand has it.
+// gRPC's health check, grpc.health.v1: one method, described here because no installed package has it.
 
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { create, createFileRegistry } from "@bufbuild/protobuf";
@@ -18,7 +18,7 @@ const REQUEST = "HealthCheckRequest";
 const RESPONSE = "HealthCheckResponse";
 
 /**
- * The health check; its request has a `service`, its response a `status`.
+ * The health check. Its request has a `service`, its response a `status`.
  *
  * @internal
  */

@@ -13,29 +13,29 @@ import { enumFrom } from "./values.js";
 
 const BATCH_RECORDS = 500;
 const BATCH_BYTES = 2 * 1024 * 1024;
-/** What the server takes in one batch. */
+/** Maximum number of records in a batch that the server takes. */
 const RECORDS_MAX = 1000;
 
 /**
- * What becomes of an imported record whose id or key exists already: "fail" ends the import, "skip" leaves
- * the stored one as it is, "replace" puts the imported one in its place.
+ * What to do with an imported record whose id or key exists already: "fail" ends the import, "skip" keeps the
+ * stored record, "replace" replaces it.
  */
 export type OnDuplicate = "fail" | "skip" | "replace";
 
-/** What an import takes: items, and state entries, which have a key. */
+/** Records to import: items, and state entries, which have a key. */
 export type ImportRecord = ImportedItem | NewStateEntry;
 
-/** How records become batches. */
+/** How records are gathered into batches. */
 export interface Batching {
-  /** What becomes of a record whose id or key exists already. Undefined: "fail". */
+  /** What to do with a record whose id or key exists already. Undefined: "fail". */
   readonly onDuplicate?: OnDuplicate | undefined;
-  /** How many records a batch has at most, 1 to 1000. Undefined: 500. */
+  /** Maximum number of records in a batch, 1 to 1000. Undefined: 500. */
   readonly batchRecords?: number | undefined;
 }
 
 /**
- * Yields records in batches, bounded in number and in bytes. The first is yielded even if it is empty: it
- * names the namespace.
+ * Yields records in batches, bounded in number and in bytes. The first is yielded even if it is empty, because
+ * it names the namespace.
  *
  * @throws RangeError - a setting is out of range
  * @internal

@@ -1,4 +1,4 @@
-// The client of memory-service: what an AI agent said, did and decided, kept and found again.
+// The client of memory-service, which stores and finds what agents have to remember.
 
 export * from "./errors.js";
 export { MemoryClient } from "./client.js";

@@ -1,4 +1,4 @@
-// What was said to an agent, what it answered and what it thinks of that, as plain values.
+// Messages to an agent, its responses and its reflections, as plain values.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
@@ -26,77 +26,74 @@ import type { Time, TimeInput } from "./times.js";
 import { enumTo, objectTo, optionalTimeTo, timestampFrom } from "./values.js";
 
 /**
- * What an interaction is.
+ * The kind of an interaction.
  *
  * - `"message"`: a message to the agent.
  * - `"response"`: a response of the agent.
- * - `"reflection"`: a thought of the agent about its own doing.
+ * - `"reflection"`: a thought of the agent about its own actions.
  * - `"unspecified"`: a kind that this client does not know.
  */
 export type InteractionKind = "message" | "response" | "reflection" | "unspecified";
 
-/** Which message a response answers, by what it said. */
+/** Identifies the message that a response answers by its contents. */
 export interface OriginalMessageInput {
-  /** To the letter, at most 64 KiB. */
+  /** The exact content, at most 64 KiB. */
   readonly content: string;
-  /** Who said it. Left out: anybody. */
+  /** Its sender. Left out: any. */
   readonly sender?: string;
-  /** When it was said. Left out: at any time. */
+  /** When it was said. Left out: any time. */
   readonly createTime?: TimeInput;
 }
 
 /** The message that a response answers, as it is stored now. */
 export interface OriginalMessage {
-  /** What it says. */
+  /** Its content. */
   readonly content: string;
-  /** Who said it. */
+  /** Its sender. */
   readonly sender: string;
   /** When it was said. */
   readonly createTime?: Time | undefined;
-  /** Who wrote it, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is trusted. */
+  /** Its writer and trust. Undefined: written without a credential, and so fully trusted. */
   readonly provenance?: Provenance | undefined;
 }
 
 /** A message, a response or a reflection, as stored. */
 export interface Interaction {
-  /** Names the item inside its namespace. */
+  /** Unique among the items of its namespace. */
   readonly id: string;
-  /** Which of the three it is. */
+  /** Whether it is a message, a response or a reflection. */
   readonly kind: InteractionKind;
   /** The text. */
   readonly content: string;
-  /** Of a message; the agent's name for a response or a reflection. */
+  /** The sender of a message, or the agent's name for a response or a reflection. */
   readonly sender: string;
   /** The conversation that it belongs to. Empty: none. */
   readonly sessionId: string;
-  /** The message that a response answers. Empty: no response, or linked to no message. */
+  /** The message that a response answers. Empty: not a response, or not linked to a message. */
   readonly inResponseTo: string;
-  /** That message as it is stored now. Undefined: not linked, deleted, or left out in a pair. */
+  /** That message as it is stored now. Undefined: not linked, deleted, or omitted in a pair. */
   readonly originalMessage?: OriginalMessage | undefined;
-  /** What a reflection is about. */
+  /** The interactions that a reflection is about. */
   readonly interactionIds: readonly string[];
   /** When it was said. */
   readonly createTime?: Time | undefined;
   /** When it was last written. */
   readonly updateTime?: Time | undefined;
-  /** When it ceases to exist. Undefined: never. */
+  /** When it expires. Undefined: never. */
   readonly expireTime?: Time | undefined;
   /** For exact matching. */
   readonly labels: Readonly<Record<string, string>>;
-  /** JSON values kept with it. */
+  /** JSON values stored with it. */
   readonly metadata: JsonObject;
   /** Revision of the namespace at which it was last written. */
   readonly revision: number;
-  /**
-   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is
-   * trusted.
-   */
+  /** Its writer, sources and trust. Undefined: written without a credential, and so fully trusted. */
   readonly provenance?: Provenance | undefined;
 }
 
 /** An interaction that this client wrote. */
 export interface StoredInteraction extends Interaction {
-  /** What the server could not do, such as embedding the text. Empty: nothing. */
+  /** What the server could not do, such as embedding the text. Empty: it did everything. */
   readonly degraded: readonly Degradation[];
 }
 
@@ -104,27 +101,27 @@ export interface StoredInteraction extends Interaction {
 export interface ContextResult {
   /** Its `kind` marks reflections. */
   readonly interaction: Interaction;
-  /** For a prompt: the content, and before that of a reflection "SYSTEM REFLECTION: ". */
+  /** For a prompt: the content, after "SYSTEM REFLECTION: " for a reflection. */
   readonly text: string;
-  /** Higher is better. Do not compare those of reflections with the others. */
+  /** Higher is better. Do not compare scores of reflections with other scores. */
   readonly score: number;
-  /** Shares that add up to the score. Empty unless `explain` asked for it. */
+  /** Shares that add up to the score. Empty without `explain`. */
   readonly explanation: readonly Contribution[];
 }
 
-/** What fits a text: messages and responses, the best first, then reflections, the best first. */
+/** Interactions that match a text: messages and responses, then reflections, each best first. */
 export interface RelevantContext extends Found<ContextResult> {
-  /** Of the results' texts, estimated. */
+  /** Estimated tokens of the results' texts. */
   readonly tokenCount: number;
 }
 
 /** A message with the responses to it. */
 export interface InteractionPair {
-  /** What was said to the agent. */
+  /** The message to the agent. */
   readonly message: Interaction;
   /** In the order in which they were written, at most the first 20. */
   readonly responses: readonly Interaction[];
-  /** How many it has in all. */
+  /** Number of all its responses. */
   readonly responseCount: number;
 }
 

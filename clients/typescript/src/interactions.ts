@@ -1,4 +1,4 @@
-// The methods of a client that keep what was said to an agent, its answers and its reflections.
+// The client's methods for messages to an agent, its responses and its reflections.
 
 import { Bound } from "./bound.js";
 import { modeFrom } from "./convert.js";
@@ -26,17 +26,17 @@ const method = InteractionService.method;
 
 /** How a message, a response or a reflection is stored. */
 export interface StoreInteractionOptions extends WriteOptions {
-  /** The conversation that it belongs to. Of a response, undefined or empty: that of its message. */
+  /** The conversation that it belongs to. For a response, undefined or empty: that of its message. */
   readonly sessionId?: string | undefined;
-  /** When it was said. Undefined: now. It filters, but never orders. */
+  /** When it was said. Undefined: now. Used to filter, never to order. */
   readonly createTime?: TimeInput | undefined;
   /** For exact matching, as in { topic: "travel" }. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** JSON values to keep with it. */
   readonly metadata?: JsonObject | undefined;
-  /** How long it lives, in milliseconds. Undefined: for ever. */
+  /** Milliseconds until it expires. Undefined: it never does. */
   readonly ttlMs?: number | undefined;
-  /** Names the item. Undefined or empty: the server makes an id. */
+  /** Id of the item. Undefined or empty: the server makes one. */
   readonly id?: string | undefined;
 }
 
@@ -45,8 +45,8 @@ export interface StoreResponseOptions extends StoreInteractionOptions {
   /** The id of the message that it answers. Undefined or empty: see `originalMessage`. */
   readonly inResponseTo?: string | undefined;
   /**
-   * What that message said, for one who does not have the id: the newest message that says this is linked.
-   * Undefined, and no id either: the response is linked to no message.
+   * Contents of that message, for callers without its id: the newest message with these contents is linked. If
+   * both are missing, the response is not linked.
    */
   readonly originalMessage?: OriginalMessageInput | undefined;
   /** The agent that answers. Undefined or empty: "system". */
@@ -55,61 +55,61 @@ export interface StoreResponseOptions extends StoreInteractionOptions {
 
 /** How a reflection is stored. */
 export interface StoreReflectionOptions extends StoreInteractionOptions {
-  /** What it is about, at most 100. They need not exist. */
+  /** The interactions that it is about, at most 100. They need not exist. */
   readonly interactionIds?: readonly string[] | undefined;
   /** The agent that reflects. Undefined or empty: "system". */
   readonly sender?: string | undefined;
 }
 
-/** Which messages are read. */
+/** Which interactions are read. */
 export interface InteractionFilter extends TrustFilter {
-  /** Only messages of this conversation. Of reflections, also those of none. */
+  /** Only interactions of this conversation, and reflections without one. */
   readonly sessionId?: string | undefined;
   /** Only messages of this sender, with the responses to them. */
   readonly sender?: string | undefined;
-  /** Only what has all these labels. */
+  /** Only interactions that have all these labels. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Only what has a `createTime` at or after it. */
+  /** Only interactions whose `createTime` is at or after it. */
   readonly startTime?: TimeInput | undefined;
-  /** Only what has a `createTime` before it. */
+  /** Only interactions whose `createTime` is before it. */
   readonly endTime?: TimeInput | undefined;
 }
 
 /** How context is searched. */
 export interface RelevantContextOptions extends CallOptions, InteractionFilter {
-  /** The most messages and responses wanted, at most 100. Undefined: 5. */
+  /** Maximum number of messages and responses, up to 100. Undefined: 5. */
   readonly interactionLimit?: number | undefined;
-  /** The most reflections wanted, at most 100. Undefined: 2. */
+  /** Maximum number of reflections, up to 100. Undefined: 2. */
   readonly reflectionLimit?: number | undefined;
-  /** Left out, such as the new message's own id when it is stored already. At most 100. */
+  /** Ids to omit, such as the new message's if it is already stored. At most 100. */
   readonly excludeIds?: readonly string[] | undefined;
   /** Only results that score at least this. */
   readonly minScore?: number | undefined;
-  /** By what the query is answered. Undefined: words and vectors together. */
+  /** How the query is matched. Undefined: by words and vectors together. */
   readonly mode?: RetrieveMode | undefined;
-  /** What the texts may take together, estimated. Undefined: no bound. */
+  /** Maximum estimated tokens of all texts together. Undefined: no limit. */
   readonly maxTokens?: number | undefined;
-  /** Add to each result how its score came about. */
+  /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
 }
 
 /** How the last messages are read. */
 export interface LastInteractionsOptions extends CallOptions, InteractionFilter {
-  /** The most messages wanted. Undefined: 5. -1: all. */
+  /** Maximum number of messages. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
-  /** How many messages are fetched at a time. Undefined: as many as fit into a response. */
+  /** Number of messages to fetch at a time. Undefined: as many as fit in a response. */
   readonly pageSize?: number | undefined;
 }
 
-/** Messages to an agent, its responses and its reflections: items of the client's namespace. */
+/** Methods for messages to an agent, its responses and its reflections, which are items. */
 export abstract class InteractionMethods extends Bound {
   /**
-   * Writes a message that somebody sent to the agent.
+   * Writes a message to the agent.
    *
-   * @param sender - such as a user's id
+   * @param sender - the sender, such as a user's id
    * @param content - the text of the message, at most 64 KiB
    * @returns the message as written
-   * @throws AlreadyExistsError - an item of this id exists
+   * @throws AlreadyExistsError - an item with this id exists
    */
   async storeInteraction(
     sender: string,
@@ -121,12 +121,12 @@ export abstract class InteractionMethods extends Bound {
   }
 
   /**
-   * Writes what the agent answered, linked to the message.
+   * Writes a response of the agent, linked to the message that it answers.
    *
    * @param content - the text of the response, at most 64 KiB
    * @returns the response as written
    * @throws NotFoundError - there is no such message
-   * @throws AlreadyExistsError - an item of this id exists
+   * @throws AlreadyExistsError - an item with this id exists
    */
   async storeResponse(content: string, options: StoreResponseOptions = {}): Promise<StoredInteraction> {
     const request = {
@@ -139,11 +139,11 @@ export abstract class InteractionMethods extends Bound {
   }
 
   /**
-   * Writes a thought of the agent about its own doing.
+   * Writes a thought of the agent about its own actions.
    *
    * @param content - the text of the reflection, at most 64 KiB
    * @returns the reflection as written
-   * @throws AlreadyExistsError - an item of this id exists
+   * @throws AlreadyExistsError - an item with this id exists
    */
   async storeReflection(content: string, options: StoreReflectionOptions = {}): Promise<StoredInteraction> {
     const request = {
@@ -155,7 +155,7 @@ export abstract class InteractionMethods extends Bound {
   }
 
   /**
-   * Returns the messages and responses that fit a text best, then the reflections that do.
+   * Returns the messages and responses that match a text best, then the reflections that do.
    *
    * @param query - usually the new message, at most 64 KiB
    */
@@ -178,7 +178,7 @@ export abstract class InteractionMethods extends Bound {
     return contextTo(await this.transport.unary(method.retrieveRelevantContext, request, options));
   }
 
-  /** Returns the newest messages, the newest first, each with its responses. */
+  /** Returns the newest messages, newest first, each with its responses. */
   async retrieveLastInteractions(options: LastInteractionsOptions = {}): Promise<Found<InteractionPair>> {
     const request = {
       ...filterFields(options),
@@ -191,7 +191,7 @@ export abstract class InteractionMethods extends Bound {
   }
 }
 
-/** The fields that a message, a response and a reflection have in common. */
+/** The fields common to messages, responses and reflections. */
 function commonFields(namespace: string, content: string, options: StoreInteractionOptions) {
   return {
     namespace,

@@ -1,4 +1,4 @@
-// What the memory keeps: items.
+// Items, which hold what is remembered.
 
 import type { Degradation } from "./degradation.js";
 import type { JsonObject } from "./json.js";
@@ -9,9 +9,8 @@ import type { Time, TimeInput } from "./times.js";
 export type Vector = ArrayLike<number>;
 
 /**
- * Which service an item is of, and what it is there: "plain" ones are added by `add`, `batchAdd` and
- * `importItems`, the others by the methods of their services. "unspecified" is a kind that this client does
- * not know.
+ * The service that an item belongs to, and its kind there: `add`, `batchAdd` and `importItems` add "plain"
+ * ones, the methods of the services the others. "unspecified" is a kind that this client does not know.
  */
 export type ItemKind =
   | "plain"
@@ -24,8 +23,8 @@ export type ItemKind =
   | "unspecified";
 
 /**
- * Where the content of an item comes from. "unspecified": it is not known; in an item to be written, what the
- * content tells: a user's message comes from a "user", an assistant's from an "agent", a result from a "tool".
+ * Where the content of an item comes from. "unspecified": unknown, or in an item to be written derived from the
+ * content: a user's message comes from a "user", an assistant's from an "agent", a result from a "tool".
  */
 export type SourceKind =
   | "unspecified"
@@ -38,68 +37,68 @@ export type SourceKind =
   | "import";
 
 /**
- * Who wrote a version of an item, out of what, and how far it is trusted. A writer may say `source`,
- * `sourceUri`, `parentIds`, `model`, and a `trust` that only lowers. The rest is set by the server, and kept by
- * `importItems` where the caller administers it.
+ * The writer, the sources and the trust of a version of an item. A writer may set `source`, `sourceUri`,
+ * `parentIds`, `model`, and `trust`, but only to lower it. The server sets the rest, and keeps it in imports
+ * by its administrators.
  */
 export interface Provenance {
-  /** The name of the credential that it was written with. Empty or undefined: it had none. */
+  /** Name of the credential that it was written with. Empty or undefined: none. */
   readonly writer?: string | undefined;
-  /** The credential. Empty or undefined: there was none. */
+  /** Id of that credential. Empty or undefined: none. */
   readonly credentialId?: string | undefined;
   /** Where the content comes from. */
   readonly source?: SourceKind | undefined;
-  /** Where the content was found, such as the address of a page, at most 2 KiB. */
+  /** Where the content was found, such as the URL of a page, at most 2 KiB. */
   readonly sourceUri?: string | undefined;
-  /** Items of the same namespace that it was made of, at most 100. */
+  /** Items of the same namespace that it was derived from, at most 100. */
   readonly parentIds?: readonly string[] | undefined;
-  /** What made it out of its parents, such as "openai:gpt-5". */
+  /** The model that derived it from its parents, such as "openai:gpt-5". */
   readonly model?: string | undefined;
-  /** 0 to 1. Undefined when written: it is not lowered. The server always tells it. */
+  /** 0 to 1. In an item to be written, undefined: not lowered. Never undefined from the server. */
   readonly trust?: number | undefined;
   /** When the version was written, by the server's clock. */
   readonly writeTime?: TimeInput | undefined;
 }
 
-/** An item to be written. A `MemoryItem` is one too; what only the server sets is not sent. */
+/** An item to be written. A `MemoryItem` is one too; fields that only the server sets are not sent. */
 export interface NewItem {
-  /** What is remembered; a string stands for plain text. */
+  /** The content; a string stands for plain text. */
   readonly content?: Content | string | undefined;
-  /** Names the item inside its namespace, 1 to 128 bytes. Empty: the server makes an id. */
+  /** Unique in its namespace, 1 to 128 bytes. Empty: the server makes one. */
   readonly id?: string | undefined;
   /** The conversation that the item belongs to. Empty: none. */
   readonly sessionId?: string | undefined;
   /** When it happened. Undefined: now. */
   readonly createTime?: TimeInput | undefined;
-  /** When the item ceases to exist. Undefined: never. */
+  /** When the item expires. Undefined: never. */
   readonly expireTime?: TimeInput | undefined;
-  /** Another way to give `expireTime`: milliseconds from now. */
+  /** Milliseconds until it expires, in place of `expireTime`. */
   readonly ttlMs?: number | undefined;
   /** For exact matching, as in `{ topic: "travel" }`; at most 64. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** JSON values to keep with the item, at most 16 KiB. */
+  /** JSON values to store with the item, at most 16 KiB. */
   readonly metadata?: JsonObject | undefined;
   /** The content's vector. Undefined: the server embeds the text. */
   readonly embedding?: Vector | undefined;
-  /** 0 to 1, for searches that weigh it. Undefined: not said, which counts as 0.5. */
+  /** 0 to 1, for searches that weigh it. Undefined: counts as 0.5. */
   readonly importance?: number | undefined;
-  /** Where it comes from, and how far it is trusted. Undefined: nothing is said. */
+  /** Where the content comes from, and how far it is trusted. Undefined: not given. */
   readonly provenance?: Provenance | undefined;
 }
 
 /** An item to be imported. One that `export` returned keeps its kind. */
 export interface ImportedItem extends NewItem {
-  /** Which service the item is of. Undefined: it is plain. */
+  /** The service that the item belongs to. Undefined: it is plain. */
   readonly kind?: ItemKind | undefined;
-  /** What the service of its kind keeps with it, as `export` returned it. */
+  /** Data of the item's service, as returned by `export`. */
   readonly facetJson?: string | undefined;
 }
 
 /** One thing remembered. */
 export interface MemoryItem {
-  /** What is remembered. Undefined only where a newer server sends what this client does not know. */
+  /** The content. Undefined only if a newer server sends a kind that this client does not know. */
   readonly content?: Content | undefined;
-  /** Names the item inside its namespace. */
+  /** Unique in its namespace. */
   readonly id: string;
   /** The conversation that the item belongs to. Empty: none. */
   readonly sessionId: string;
@@ -107,30 +106,30 @@ export interface MemoryItem {
   readonly createTime?: Time | undefined;
   /** When the item was last written. */
   readonly updateTime?: Time | undefined;
-  /** When the item ceases to exist. Undefined: never. */
+  /** When the item expires. Undefined: never. */
   readonly expireTime?: Time | undefined;
   /** For exact matching. */
   readonly labels: Readonly<Record<string, string>>;
-  /** JSON values kept with the item. */
+  /** JSON values stored with the item. */
   readonly metadata: JsonObject;
-  /** The content's vector, only where it was asked for. */
+  /** The content's vector, only if requested. */
   readonly embedding?: readonly number[] | undefined;
-  /** 0 to 1, for searches that weigh it. Undefined: not said, which counts as 0.5. */
+  /** 0 to 1, for searches that weigh it. Undefined: counts as 0.5. */
   readonly importance?: number | undefined;
   /**
-   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it and nothing was
-   * said, so that it is trusted.
+   * Its writer, sources and trust. Undefined: written without a credential and without any provenance, and so
+   * fully trusted.
    */
   readonly provenance?: Provenance | undefined;
   /** Revision of the namespace at which the item was last written. */
   readonly revision: number;
-  /** Which service the item is of. */
+  /** The service that the item belongs to. */
   readonly kind: ItemKind;
-  /** What its service keeps with it, as JSON; `export` alone returns it. Empty: nothing. */
+  /** Data of the item's service, as JSON; only `export` returns it. Empty: none. */
   readonly facetJson: string;
   /** The content as readable text. */
   readonly text: string;
-  /** Name or else role of the one who spoke, name of the tool; empty for text and data. */
+  /** The name or else the role of a message's author, or a tool's name; empty for text and data. */
   readonly speaker: string;
   /** What the server could not do when this client wrote the item, such as embedding its text. */
   readonly degraded: readonly Degradation[];

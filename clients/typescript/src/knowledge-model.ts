@@ -26,13 +26,13 @@ import type { Time } from "./times.js";
 import { enumTo, objectTo, optionalTimeTo } from "./values.js";
 
 /**
- * What became of a message that might be a command to save.
+ * The outcome of `handleMessage`.
  *
- * - `"not_a_command"`: it is none. Nothing was written, and there is no feedback.
+ * - `"not_a_command"`: the message is not a command. Nothing was written, and there is no feedback.
  * - `"saved"`: the chosen message was saved.
- * - `"already_saved"`: the chosen message had been saved before: `document` is that one.
- * - `"no_message"`: among the last messages there is none of the agent with a text. Nothing was written.
- * - `"invalid_state"`: the chosen message is a command to save itself. Nothing was written.
+ * - `"already_saved"`: the chosen message had already been saved, as `document`.
+ * - `"no_message"`: the agent has no message with text among the last ones. Nothing was written.
+ * - `"invalid_state"`: the chosen message is itself a command to save. Nothing was written.
  * - `"unspecified"`: an outcome that this client does not know.
  */
 export type HandleMessageOutcome =
@@ -45,60 +45,60 @@ export type HandleMessageOutcome =
 
 /** A piece of a document's text. Neighbours may overlap. */
 export interface Fragment {
-  /** Names it inside its namespace. A new version of the document has new fragments. */
+  /** Unique in its namespace. A new version of the document has new fragments. */
   readonly id: string;
-  /** The document that it is a piece of. */
+  /** The document that it belongs to. */
   readonly documentId: string;
   /** The version of that document. */
   readonly documentVersion: number;
-  /** Its place in the document, from 0. */
+  /** Its index in the document, from 0. */
   readonly index: number;
-  /** That of the document from `startOffset` to `endOffset`, to the letter. */
+  /** Exactly the document's text from `startOffset` to `endOffset`. */
   readonly text: string;
   /**
-   * In Unicode code points, from 0. JavaScript counts strings in UTF-16 units, so of a text with characters
-   * beyond U+FFFF it is `[...document.text].slice(startOffset, endOffset)` that gives the text.
+   * In Unicode code points, from 0. JavaScript counts in UTF-16 units, so in a text with characters beyond
+   * U+FFFF use `[...document.text].slice(startOffset, endOffset)`.
    */
   readonly startOffset: number;
-  /** The first code point that is not in it. */
+  /** The first code point after it. */
   readonly endOffset: number;
   /** In bytes of UTF-8, from 0. */
   readonly startByte: number;
-  /** The first byte that is not in it. */
+  /** The first byte after it. */
   readonly endByte: number;
   /** When it was made. */
   readonly createTime?: Time | undefined;
-  /** Who wrote it, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is trusted. */
+  /** Its writer and trust. Undefined: written without a credential, and so fully trusted. */
   readonly provenance?: Provenance | undefined;
 }
 
 /** A text that is kept whole and searched by its fragments. */
 export interface Document {
-  /** Names it inside its namespace. */
+  /** Unique in its namespace. */
   readonly id: string;
   /** Empty in lists, in search results and after a write. */
   readonly text: string;
   /** Empty: none. */
   readonly title: string;
-  /** What the text comes from, such as a URL or a file's name. Empty: not given. */
+  /** Where the text comes from, such as a URL or a file name. Empty: not given. */
   readonly source: string;
-  /** The message that was saved. Empty: the document was added as one. */
+  /** The message that was saved as this document. Empty: it was added by `addDocument`. */
   readonly sourceItemId: string;
   /** The conversation that it belongs to. Empty: none. */
   readonly sessionId: string;
-  /** For exact matching. Its fragments are found by them too. */
+  /** For exact matching. Searches for fragments also match them. */
   readonly labels: Readonly<Record<string, string>>;
-  /** JSON values kept with it. */
+  /** JSON values stored with it. */
   readonly metadata: JsonObject;
-  /** When the text came about. */
+  /** When the text was created. */
   readonly createTime?: Time | undefined;
   /** When this version was written. */
   readonly updateTime?: Time | undefined;
-  /** When it ceases to exist, with its fragments. Undefined: never. */
+  /** When it expires, with its fragments. Undefined: never. */
   readonly expireTime?: Time | undefined;
-  /** Counts its writes: 1 for the first. */
+  /** Number of its writes, from 1. */
   readonly version: number;
-  /** How many fragments it has. */
+  /** Number of its fragments. */
   readonly fragmentCount: number;
   /** Size of the text in UTF-8. */
   readonly sizeBytes: number;
@@ -106,16 +106,13 @@ export interface Document {
   readonly preview: string;
   /** Revision of the namespace at which this version was written. */
   readonly revision: number;
-  /**
-   * Who wrote it, out of what, and how far it is trusted. Undefined: nobody with a name wrote it, so that it is
-   * trusted.
-   */
+  /** Its writer, sources and trust. Undefined: written without a credential, and so fully trusted. */
   readonly provenance?: Provenance | undefined;
 }
 
 /** A document that this client wrote, without its text. */
 export interface AddedDocument extends Document {
-  /** What the server could not do, such as embedding its fragments. Empty: nothing. */
+  /** What the server could not do, such as embedding its fragments. Empty: it did everything. */
   readonly degraded: readonly Degradation[];
   /** Revision of the namespace after the write of the document and its fragments. */
   readonly namespaceRevision: number;
@@ -123,7 +120,7 @@ export interface AddedDocument extends Document {
 
 /** A document with its text and its fragments. */
 export interface WholeDocument extends Document {
-  /** In their order. Of `getDocument`, empty unless they were asked for. */
+  /** In order. From `getDocument`, empty unless requested. */
   readonly fragments: readonly Fragment[];
 }
 
@@ -133,27 +130,27 @@ export interface FetchedDocument extends WholeDocument {
   readonly namespaceRevision: number;
 }
 
-/** What became of a message that might be a command to save. */
+/** The result of `handleMessage`. */
 export interface HandledMessage {
-  /** What became of it. */
+  /** The outcome. */
   readonly outcome: HandleMessageOutcome;
-  /** What to tell the user. Empty: the message is no command. */
+  /** A message for the user. Empty: the message is not a command. */
   readonly feedback: string;
-  /** The command that was recognised. Empty: none. */
+  /** The recognised command. Empty: none. */
   readonly command: string;
-  /** The message that was chosen. Undefined: none was. */
+  /** The chosen message. Undefined: there is none. */
   readonly message?: MemoryItem | undefined;
-  /** What the message is saved as, with text and fragments. Undefined: it is not saved. */
+  /** The document that the message is saved as, with text and fragments. Undefined: it is not saved. */
   readonly document?: WholeDocument | undefined;
   /** Revision of the namespace that the answer reflects; after the write, if there was one. */
   readonly revision: number;
-  /** What the server could not do, such as embedding the fragments. Empty: nothing. */
+  /** What the server could not do, such as embedding the fragments. Empty: it did everything. */
   readonly degraded: readonly Degradation[];
 }
 
-/** What the deletion of a document removed with it. */
+/** The result of deleting a document. */
 export interface RemovedDocument {
-  /** How many fragments were removed. */
+  /** Number of removed fragments. */
   readonly fragmentCount: number;
   /** Revision of the namespace afterwards. */
   readonly revision: number;
@@ -161,13 +158,13 @@ export interface RemovedDocument {
 
 /** One fragment found. */
 export interface FragmentResult {
-  /** What was found. */
+  /** The fragment. */
   readonly fragment: Fragment;
-  /** What it is a piece of, without its text. */
+  /** The document that it belongs to, without its text. */
   readonly document: Document;
   /** Higher is better. */
   readonly score: number;
-  /** Shares that add up to the score. Empty unless `explain` asked for it. */
+  /** Shares that add up to the score. Empty without `explain`. */
   readonly explanation: readonly Contribution[];
 }
 

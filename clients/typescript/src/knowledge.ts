@@ -1,4 +1,4 @@
-// The methods of a client that keep documents and search their fragments.
+// The client's methods for documents and their fragments.
 
 import { Bound } from "./bound.js";
 import { modeFrom } from "./convert.js";
@@ -30,59 +30,59 @@ const method = KnowledgeService.method;
 
 /** How a text is split into fragments. */
 export interface SplitOptions {
-  /** The most code points of a fragment, 100 to 8000. Undefined: the server's number. */
+  /** Maximum number of code points of a fragment, 100 to 8000. Undefined: the server's default. */
   readonly maxCharacters?: number | undefined;
-  /** The most code points that a fragment repeats of the one before. Undefined: the server's number. */
+  /** Maximum overlap of fragments, in code points. Undefined: the server's default. */
   readonly overlapCharacters?: number | undefined;
 }
 
-/** What counts as a command to save, where the message to save is looked for, and how it is saved. */
+/** Which commands are recognised, which messages are examined, and how a message is saved. */
 export interface HandleMessageOptions extends WriteOptions, SplitOptions {
-  /** The id of the item that is this message, if it is stored: it is never chosen. */
+  /** Item id of this message, if it is stored, so that it is not chosen. */
   readonly messageId?: string | undefined;
-  /** The name that the agent's messages have. Undefined or empty: any message of the assistant. */
+  /** Name in the agent's messages. Undefined or empty: any message of the assistant. */
   readonly agentName?: string | undefined;
-  /** Commands that count, in place of the server's. */
+  /** Recognised commands, in place of the server's. */
   readonly commands?: readonly string[] | undefined;
-  /** How many of the last messages are looked at, at most 100. Undefined: the server's number. */
+  /** Number of last messages to examine, at most 100. Undefined: the server's default. */
   readonly maxRecentMessages?: number | undefined;
-  /** For the document. */
+  /** Labels of the document. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** For the document. */
+  /** Metadata of the document. */
   readonly metadata?: JsonObject | undefined;
 }
 
 /** How a document is added. */
 export interface AddDocumentOptions extends WriteOptions, SplitOptions {
-  /** Of the document, at most 512 bytes. */
+  /** Title of the document, at most 512 bytes. */
   readonly title?: string | undefined;
-  /** What the text comes from, such as a URL or a file's name. Never opened. */
+  /** Where the text comes from, such as a URL or a file name. Never opened. */
   readonly source?: string | undefined;
   /** The conversation that it belongs to. */
   readonly sessionId?: string | undefined;
-  /** For exact matching, as in { topic: "travel" }. Its fragments are found by them too. */
+  /** For exact matching, as in { topic: "travel" }. Searches for fragments also match them. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** JSON values to keep with the document. */
+  /** JSON values to store with the document. */
   readonly metadata?: JsonObject | undefined;
-  /** When the text came about. Undefined: now. */
+  /** When the text was created. Undefined: now. */
   readonly createTime?: TimeInput | undefined;
-  /** When it ceases to exist, with its fragments. Undefined: never. */
+  /** When it expires, with its fragments. Undefined: never. */
   readonly expireTime?: TimeInput | undefined;
-  /** Another way to give `expireTime`: how long it lives, in milliseconds. */
+  /** Milliseconds until it expires, in place of `expireTime`. */
   readonly ttlMs?: number | undefined;
-  /** Names the document. Undefined or empty: the server makes an id. */
+  /** Id of the document. Undefined or empty: the server makes one. */
   readonly id?: string | undefined;
-  /** Take the place of the document that has this id, if there is one. */
+  /** Replace the document with this id, if there is one. */
   readonly replace?: boolean | undefined;
-  /** Only if this is the document's version; 0: only if there is none. Only with `replace`. */
+  /** Write only if this is the document's version; 0: only if there is none. Only with `replace`. */
   readonly expectedVersion?: number | undefined;
 }
 
-/** What is fetched of a document. */
+/** Which parts of a document are fetched. */
 export interface GetDocumentOptions extends CallOptions {
-  /** Fetch its fragments too. */
+  /** Also fetch its fragments. */
   readonly includeFragments?: boolean | undefined;
-  /** How many fragments are fetched at a time. Undefined: 100. */
+  /** Number of fragments to fetch at a time. Undefined: 100. */
   readonly pageSize?: number | undefined;
 }
 
@@ -100,9 +100,9 @@ export interface DocumentFilter extends TrustFilter {
 
 /** How documents are listed. */
 export interface ListDocumentsOptions extends CallOptions, DocumentFilter {
-  /** Turn the order round. */
+  /** Reverse the order. */
   readonly newestFirst?: boolean | undefined;
-  /** How many are fetched at a time. Undefined: 100. */
+  /** Number to fetch at a time. Undefined: 100. */
   readonly pageSize?: number | undefined;
 }
 
@@ -114,30 +114,30 @@ export interface DeleteDocumentOptions extends WriteOptions {
 
 /** How fragments are searched. */
 export interface SearchFragmentsOptions extends CallOptions, DocumentFilter {
-  /** The most fragments wanted. Undefined: 5. -1: all. */
+  /** Maximum number of fragments. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
-  /** Only of these documents, at most 100. Undefined or empty: of any. */
+  /** Only fragments of these documents, at most 100. Undefined or empty: of any. */
   readonly documentIds?: readonly string[] | undefined;
   /** Only results that score at least this. */
   readonly minScore?: number | undefined;
-  /** By what the query is answered. Undefined: words and vectors together. */
+  /** How the query is matched. Undefined: by words and vectors together. */
   readonly mode?: RetrieveMode | undefined;
-  /** What the texts may take together, estimated. Undefined: no bound. */
+  /** Maximum estimated tokens of all texts together. Undefined: no limit. */
   readonly maxTokens?: number | undefined;
-  /** Add to each result how its score came about. */
+  /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
-  /** How many results are fetched at a time. Undefined: as many as fit into a response. */
+  /** Number of results to fetch at a time. Undefined: as many as fit in a response. */
   readonly pageSize?: number | undefined;
 }
 
-/** Documents: kept whole, searched by their fragments. All in the client's namespace. */
+/** Methods for documents of the client's namespace: kept whole, searched by their fragments. */
 export abstract class KnowledgeMethods extends Bound {
   /**
-   * Saves the agent's latest message of a conversation as a document, if a text is a command to.
+   * Saves the agent's latest message of a conversation as a document if a text is a command to save.
    *
-   * @param sessionId - the conversation, or room, that the message was sent in
+   * @param sessionId - the conversation, or room, of the message
    * @param text - the message that may be a command, such as "save this"; it is not stored
-   * @throws MemoryServiceError - `metadata.feedback` of the error is what to tell the user
+   * @throws MemoryServiceError - the error's `metadata.feedback` is a message for the user
    */
   async handleMessage(
     sessionId: string,
@@ -161,12 +161,12 @@ export abstract class KnowledgeMethods extends Bound {
   }
 
   /**
-   * Splits a text and keeps it with its fragments, all or nothing.
+   * Splits a text and stores it with its fragments, all or nothing.
    *
-   * @param text - of the document, at most 1 MiB
+   * @param text - text of the document, at most 1 MiB
    * @returns the document without its text
-   * @throws AlreadyExistsError - a document of this id exists, and `replace` is not set
-   * @throws ConflictError - the document has another version; `metadata.current_version` tells which
+   * @throws AlreadyExistsError - a document with this id exists, and `replace` is not set
+   * @throws ConflictError - the expected version is not the document's, which is in `metadata.current_version`
    */
   async addDocument(text: string, options: AddDocumentOptions = {}): Promise<AddedDocument> {
     const document = {
@@ -193,11 +193,11 @@ export abstract class KnowledgeMethods extends Bound {
   }
 
   /**
-   * Returns a document with its text and, if asked for, all its fragments.
+   * Returns a document with its text and, if requested, all its fragments.
    *
-   * @throws NotFoundError - no document of this id is in the namespace
+   * @throws NotFoundError - the namespace has no document with this id
    * @throws InvalidArgumentError - the document was replaced while its fragments were fetched
-   *   (INVALID_PAGE_TOKEN): ask again
+   *   (INVALID_PAGE_TOKEN): call again
    */
   async getDocument(id: string, options: GetDocumentOptions = {}): Promise<FetchedDocument> {
     const request = {
@@ -231,8 +231,8 @@ export abstract class KnowledgeMethods extends Bound {
   /**
    * Removes a document and all its fragments.
    *
-   * @throws NotFoundError - no document of this id is in the namespace
-   * @throws ConflictError - the document has another version than `expectedVersion`
+   * @throws NotFoundError - the namespace has no document with this id
+   * @throws ConflictError - the document's version is not `expectedVersion`
    */
   async deleteDocument(id: string, options: DeleteDocumentOptions = {}): Promise<RemovedDocument> {
     const request = {
@@ -246,7 +246,7 @@ export abstract class KnowledgeMethods extends Bound {
   }
 
   /**
-   * Returns the fragments that fit a text best, the best first.
+   * Returns the fragments that match a text best, best first.
    *
    * @param query - a text to find fragments for, at most 64 KiB
    */

@@ -1,4 +1,4 @@
-// What the methods that keep and find items take and return.
+// Options and results of the methods for items.
 
 import type { Degradation } from "./degradation.js";
 import type { Contribution, Found } from "./found.js";
@@ -10,10 +10,10 @@ import type { CallOptions, WriteOptions } from "./options.js";
 import type { StateEntry } from "./state-entries.js";
 import type { TimeInput } from "./times.js";
 
-/** What an item that is added holds beside its content. */
+/** The fields of an item to be added, except its content. */
 export interface AddOptions extends WriteOptions, Omit<NewItem, "content"> {}
 
-/** How records are imported. The time limit is that of the whole import; undefined: none. */
+/** How records are imported. The time limit applies to the whole import; undefined: none. */
 export interface ImportOptions extends CallOptions, Batching {}
 
 /** What an import wrote. */
@@ -28,10 +28,10 @@ export interface ImportSummary {
   readonly degraded: readonly Degradation[];
 }
 
-/** By what a query is answered: words and vectors together, cosine similarity of vectors, or words alone (BM25). */
+/** How a query is matched: by words and vectors, by cosine similarity of vectors, or by words alone (BM25). */
 export type RetrieveMode = "hybrid" | "vector" | "lexical";
 
-/** Which items are wanted. */
+/** Which items to return. */
 export interface ItemFilter {
   /** Only items of this conversation. */
   readonly sessionId?: string | undefined;
@@ -42,8 +42,8 @@ export interface ItemFilter {
   /** Only items whose createTime is before it. */
   readonly endTime?: TimeInput | undefined;
   /**
-   * Only items of one of these kinds. Undefined or empty: those of a conversation, which are plain items,
-   * messages, responses and reflections.
+   * Only items of these kinds. Undefined or empty: those of a conversation, which are plain items, messages,
+   * responses and reflections.
    */
   readonly kinds?: readonly ItemKind[] | undefined;
   /**
@@ -53,58 +53,56 @@ export interface ItemFilter {
   readonly filter?: string | undefined;
   /** Only items that are trusted at least this much, 0 to 1. */
   readonly minTrust?: number | undefined;
-  /** Only items whose content comes from one of these. Undefined or empty: from any. */
+  /** Only items whose content comes from these sources. Undefined or empty: from any. */
   readonly sources?: readonly SourceKind[] | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
 }
 
-/**
- * What a score is made of. The weights are relative: each is finite and 0 or more, and one of them above 0.
- */
+/** Weights of the parts of a score: relative, finite and not negative, at least one positive. */
 export interface ScoreWeights {
-  /** Of words. Undefined: 0.75. */
+  /** Weight of words. Undefined: 0.75. */
   readonly lexical?: number | undefined;
-  /** Of the vectors' similarity. Undefined: 0.25. */
+  /** Weight of vector similarity. Undefined: 0.25. */
   readonly vector?: number | undefined;
-  /** Of an item's age, counted from `now`: 1 for one of now, one half after a half-life. Undefined: 0. */
+  /** Weight of recency: 1 for an item of the time `now`, 0.5 for one a half-life older. Undefined: 0. */
   readonly recency?: number | undefined;
-  /** The age at which recency is one half, in milliseconds. Undefined: 7 days. */
+  /** The age at which recency is 0.5, in milliseconds. Undefined: 7 days. */
   readonly recencyHalfLifeMs?: number | undefined;
-  /** Of the items' importance. Undefined: 0. */
+  /** Weight of importance. Undefined: 0. */
   readonly importance?: number | undefined;
-  /** Of how often an item was used: with n uses, n / (n + 3). `recordUsage` counts them. Undefined: 0. */
+  /** Weight of usage, n / (n + 3) after n uses. `recordUsage` counts them. Undefined: 0. */
   readonly usage?: number | undefined;
 }
 
-/** What is retrieved. */
+/** Which items are retrieved, and how. */
 export interface RetrieveOptions extends CallOptions, ItemFilter {
-  /** The most results wanted. Undefined: 10. -1: all. The time limit is that of each page of them. */
+  /** Maximum number of results. Undefined: 10. -1: all. The time limit applies to each page. */
   readonly limit?: number | undefined;
   /** Only results that score at least this. Only with a query. */
   readonly minScore?: number | undefined;
-  /** By what the query is answered. Undefined: what fits it. */
+  /** How the query is matched. Undefined: as suits the query. */
   readonly mode?: RetrieveMode | undefined;
-  /** Add to each result how its score came about. */
+  /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
   /** The query's vector, in place of embedding the text. */
   readonly embedding?: Vector | undefined;
-  /** What "yesterday" in the query is relative to, and from which ages count. Undefined: the time of the call. */
+  /** The time to which "yesterday" and ages of items are relative. Undefined: the time of the call. */
   readonly now?: TimeInput | undefined;
-  /** What a score is made of. Undefined: the defaults. Only with a query. */
+  /** Weights of the parts of a score. Undefined: the defaults. Only with a query. */
   readonly weights?: ScoreWeights | undefined;
-  /** How many neighbours come with a result, at most so many before it and after it, 0 to 20. */
+  /** Up to this many neighbours before and after each result, 0 to 20. */
   readonly contextWindow?: number | undefined;
   /**
-   * What the texts of the results, with their neighbours, may take together, estimated, 1 or more: the best that
-   * fit are returned, without a query the newest. Undefined: no bound.
+   * Maximum estimated tokens of the results' texts together, neighbours included, at least 1. The best results that
+   * fit are returned, without a query the newest. Undefined: no limit.
    */
   readonly maxTokens?: number | undefined;
-  /** Let the server's reranker put the best results in order: slower, and often better. Only with a query text. */
+  /** Reorder the best results by the server's reranker: slower, and often better. Only with a query text. */
   readonly rerank?: boolean | undefined;
   /** Count each result as used once, for searches that weigh usage. */
   readonly recordUsage?: boolean | undefined;
-  /** How many results are fetched at a time. Undefined: as many as fit into a response. */
+  /** Number of results to fetch at a time. Undefined: as many as fit in a response. */
   readonly pageSize?: number | undefined;
 }
 
@@ -113,19 +111,19 @@ export interface Result {
   readonly item: MemoryItem;
   /** Higher is better; 0 without a query. Its range depends on the `RetrieveMode`. */
   readonly score: number;
-  /** Shares that add up to the score. Empty unless `explain` asked for it. */
+  /** Shares that add up to the score. Empty without `explain`. */
   readonly explanation: readonly Contribution[];
-  /** The items of its session right before it, in their order. Empty unless `contextWindow` asked for them. */
+  /** The items right before it in its session, in order. Empty without `contextWindow`. */
   readonly before: readonly MemoryItem[];
-  /** The items of its session right after it, in their order. */
+  /** The items right after it in its session, in order. */
   readonly after: readonly MemoryItem[];
   /** The item's content as readable text. */
   readonly text: string;
 }
 
-/** What a retrieval found, all its pages together. */
+/** The results of a retrieval, of all pages. */
 export interface Results extends Found<Result> {
-  /** How many tokens the texts take, neighbours included, estimated. 0 unless `maxTokens` was given. */
+  /** Estimated tokens of the texts, neighbours included. 0 without `maxTokens`. */
   readonly tokenCount: number;
 }
 
@@ -137,38 +135,38 @@ export interface GetOptions extends CallOptions {
 
 /** Which items are listed, and how. */
 export interface ListItemsOptions extends CallOptions, ItemFilter {
-  /** Turn the order round. */
+  /** Reverse the order. */
   readonly newestFirst?: boolean | undefined;
-  /** How many items are fetched at a time. Undefined: 100. */
+  /** Number of items to fetch at a time. Undefined: 100. */
   readonly pageSize?: number | undefined;
 }
 
-/** The fields of an item to change. Undefined: the field stays as it is. */
+/** The fields of an item to change. Undefined: the field is left unchanged. */
 export interface ItemChanges {
-  /** New content that comes without an embedding is embedded by the server. */
+  /** The server embeds new content that comes without an embedding. */
   readonly content?: Content | string | undefined;
   readonly sessionId?: string | undefined;
-  /** Replaced whole. */
+  /** Replaced as a whole. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Replaced whole. */
+  /** Replaced as a whole. */
   readonly metadata?: JsonObject | undefined;
   readonly createTime?: TimeInput | undefined;
-  /** Null: the item lives for ever. */
+  /** Null: the item never expires. */
   readonly expireTime?: TimeInput | null | undefined;
-  /** Another way to give `expireTime`: milliseconds from now. */
+  /** Milliseconds until it expires, in place of `expireTime`. */
   readonly ttlMs?: number | undefined;
   readonly embedding?: Vector | undefined;
-  /** Null: it is no longer said how important the item is. */
+  /** Null: unset, which counts as 0.5. */
   readonly importance?: number | null | undefined;
 }
 
 /** How an item is changed or removed. */
 export interface ItemWriteOptions extends WriteOptions {
-  /** Do it only if this is the item's revision. Undefined: always. */
+  /** Write only if this is the item's revision. Undefined: always. */
   readonly expectedRevision?: number | undefined;
 }
 
-/** What happened to a namespace. "unspecified" is a kind of change that this client does not know. */
+/** The type of a change to a namespace. "unspecified" is one that this client does not know. */
 export type ChangeType =
   | "item_added"
   | "item_updated"
@@ -181,41 +179,41 @@ export type ChangeType =
   | "state_cleared"
   | "unspecified";
 
-/** One change of a namespace. */
+/** One change to a namespace. */
 export interface Change {
   readonly type: ChangeType;
   /** Revision of the change. */
   readonly revision: number;
-  /** Empty: the change is not one of an item. */
+  /** Empty: no item changed. */
   readonly itemId: string;
-  /** The item as this change left it. Undefined: a later change, which follows, replaced or removed it. */
+  /** The item after this change. Undefined: a later change, which follows, replaced or removed it. */
   readonly item?: MemoryItem | undefined;
-  /** Empty: the change is not one of a state. */
+  /** Empty: no state changed. */
   readonly stateKey: string;
-  /** The entry as this change left it. Undefined: as for `item`. */
+  /** The entry after this change. Undefined: as for `item`. */
   readonly state?: StateEntry | undefined;
 }
 
-/** What is watched. */
+/** Which changes are watched, and how. */
 export interface WatchOptions {
-  /** Changes later than this revision. 0: all from the beginning. Undefined: from now on. */
+  /** Yield changes after this revision. 0: from the beginning. Undefined: from now on. */
   readonly afterRevision?: number | undefined;
   /** How long the server may be silent, in milliseconds. Undefined: 15 000. */
   readonly heartbeatIntervalMs?: number | undefined;
-  /** Fail with `UnavailableError` when the server is away for longer, in milliseconds. Undefined: never. */
+  /** Fail with `UnavailableError` if the server is unavailable for longer, in milliseconds. Undefined: never. */
   readonly giveUpAfterMs?: number | undefined;
-  /** Ends the watch when it is aborted; the iteration then throws the signal's reason. */
+  /** When aborted, ends the watch; the iteration then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is exported. */
+/** Which records are exported, and how. */
 export interface ExportOptions {
-  /** Only what was written later than this revision. */
+  /** Only records written after this revision. */
   readonly afterRevision?: number | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
-  /** Fail with `UnavailableError` when the server is away for longer, in milliseconds. Undefined: 60 000. */
+  /** Fail with `UnavailableError` if the server is unavailable for longer, in milliseconds. Undefined: 60 000. */
   readonly giveUpAfterMs?: number | undefined;
-  /** Ends the export when it is aborted; the iteration then throws the signal's reason. */
+  /** When aborted, ends the export; the iteration then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,4 +1,4 @@
-// The methods of a client that keep items and find them again.
+// The client's methods for items.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
@@ -36,15 +36,15 @@ import { durationFrom, int32From, int64From, objectFrom, timestampFrom, vectorFr
 
 const method = MemoryService.method;
 
-/** Items: written, found, changed, removed, watched. All in the client's namespace. */
+/** Methods that write, find, change, remove and watch items of the client's namespace. */
 export abstract class MemoryMethods extends Bound {
   /**
    * Writes one item. When this resolves, it is on disk and every later read sees it.
    *
    * @param content - a string stands for plain text; see `data`, `chatMessage` and `toolCallResult`
    * @returns the item as written, without its embedding
-   * @throws AlreadyExistsError - an item of this id exists
-   * @throws InvalidArgumentError - a field is malformed, or the vector has another dimension than the namespace
+   * @throws AlreadyExistsError - an item with this id exists
+   * @throws InvalidArgumentError - a field is malformed, or the vector's dimension is not the namespace's
    */
   async add(content: Content | string, options: AddOptions = {}): Promise<MemoryItem> {
     const item = newItemFrom({ ...options, content });
@@ -70,12 +70,12 @@ export abstract class MemoryMethods extends Bound {
   /**
    * Writes any number of items and state entries as fast as the server takes them.
    *
-   * The records are iterated as they are sent. They go in batches, each written whole or not at all. An
-   * import that breaks, or whose iterable throws, leaves the batches before that; send it again with
-   * `onDuplicate: "skip"` if its items carry ids. What `export` gave keeps its kind.
+   * The records are iterated while they are sent. They are sent in batches, each written as a whole or not at
+   * all. If an import breaks, or its iterable throws, earlier batches stay written; if the items have ids, send
+   * them again with `onDuplicate: "skip"`. Records from `export` keep their kind.
    *
-   * @throws AlreadyExistsError - an item exists already, and `onDuplicate` is "fail"
-   * @throws ConflictError - a state key exists already, and `onDuplicate` is "fail"
+   * @throws AlreadyExistsError - an item already exists, and `onDuplicate` is "fail"
+   * @throws ConflictError - a state key already exists, and `onDuplicate` is "fail"
    */
   async importItems(
     records: Iterable<ImportRecord> | AsyncIterable<ImportRecord>,
@@ -87,11 +87,11 @@ export abstract class MemoryMethods extends Bound {
   }
 
   /**
-   * Returns what an agent needs for its next step: without a query the newest items, the oldest of them
-   * first; with a query the best items, the best first.
+   * Returns what an agent needs for its next step: with a query the best items, best first; without one the
+   * newest items, the oldest of them first.
    *
-   * @returns an array of results; its `degraded` names what the server could not do, if anything
-   * @throws InvalidArgumentError - an option is out of range, or `filter` is no expression; the message says where
+   * @returns an array of results; its `degraded` lists what the server could not do
+   * @throws InvalidArgumentError - an option is out of range, or `filter` is malformed; the message shows where
    */
   retrieve(options?: RetrieveOptions): Promise<Results>;
   retrieve(query: string, options?: RetrieveOptions): Promise<Results>;
@@ -105,7 +105,7 @@ export abstract class MemoryMethods extends Bound {
   /**
    * Returns one item.
    *
-   * @throws NotFoundError - no item of this id is in the namespace
+   * @throws NotFoundError - the namespace has no item with this id
    */
   async get(id: string, options: GetOptions = {}): Promise<MemoryItem> {
     const { includeEmbedding = false } = options;
@@ -129,10 +129,10 @@ export abstract class MemoryMethods extends Bound {
   }
 
   /**
-   * Changes those fields of an item that are given; returns it as written.
+   * Changes the given fields of an item; returns it as written.
    *
-   * @throws NotFoundError - no item of this id is in the namespace
-   * @throws ConflictError - the item has another revision; `metadata.current_revision` tells which
+   * @throws NotFoundError - the namespace has no item with this id
+   * @throws ConflictError - the expected revision is not the item's, which is in `metadata.current_revision`
    */
   async update(id: string, changes: ItemChanges, options: ItemWriteOptions = {}): Promise<MemoryItem> {
     const request = {
@@ -149,8 +149,8 @@ export abstract class MemoryMethods extends Bound {
    * Removes an item and everything derived from it.
    *
    * @returns the namespace's revision
-   * @throws NotFoundError - no item of this id is in the namespace
-   * @throws ConflictError - the item has another revision than `expectedRevision`
+   * @throws NotFoundError - the namespace has no item with this id
+   * @throws ConflictError - the item's revision is not `expectedRevision`
    */
   async delete(id: string, options: ItemWriteOptions = {}): Promise<number> {
     const request = {
@@ -162,7 +162,7 @@ export abstract class MemoryMethods extends Bound {
     return Number((await this.transport.unary(method.delete, request, options)).revision);
   }
 
-  /** Removes everything of the namespace: items, state and history. */
+  /** Removes everything in the namespace: items, state and history. */
   async reset(options: WriteOptions = {}): Promise<Removed> {
     const request = { namespace: this.boundTo, requestId: requestIdOf(options) };
     const response = await this.transport.unary(method.reset, request, options);
@@ -174,10 +174,10 @@ export abstract class MemoryMethods extends Bound {
   }
 
   /**
-   * Yields every change of the namespace, for as long as the caller wants.
+   * Yields every change to the namespace until the caller stops.
    *
-   * A stream that breaks because the server went away is taken up again where it broke, with no change lost
-   * or repeated. Leaving the loop, `return()` of the iterator and the signal end the watch at once.
+   * A stream that breaks because the server is unavailable resumes where it broke, with no change lost or
+   * repeated. Leaving the loop, `return()` of the iterator and the signal end the watch at once.
    *
    * @throws UnavailableError - the server could not be reached at the first attempt, or for too long
    */

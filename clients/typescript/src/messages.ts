@@ -1,9 +1,9 @@
-// What is said: chat messages, their parts, tool calls and what tools return.
+// Contents of items: chat messages, their parts, tool calls and tool results.
 
 import type { JsonObject, JsonValue } from "./json.js";
 import type { TimeInput } from "./times.js";
 
-/** The one who speaks. "unspecified" is one that this client does not know; the server takes no message with it. */
+/** The author of a message. "unspecified": a role that this client does not know, which the server rejects. */
 export type Role = "system" | "user" | "assistant" | "tool" | "unspecified";
 
 /** The language model that wrote a message. */
@@ -26,42 +26,42 @@ export interface Data {
   readonly data: JsonObject;
 }
 
-/** A file, an image or a sound, or a reference to one. */
+/** A file, such as an image or audio, or a reference to one. */
 export interface BinaryPart {
   readonly type: "binary";
-  /** The bytes, at most 1 MiB. Empty: an empty file, or one that is not loaded. */
+  /** The bytes, at most 1 MiB. Empty: an empty file, or not loaded. */
   readonly content?: Uint8Array | undefined;
   /** Such as "image/png". Empty: not given. */
   readonly mimeType?: string | undefined;
   /** Name of the file. Undefined: not given. */
   readonly name?: string | undefined;
-  /** Where the file is; the server never opens it. Undefined: not given. */
+  /** URL of the file, which the server never opens. Undefined: not given. */
   readonly url?: string | undefined;
   /** Length in bytes. Negative: the content is not loaded. Undefined: not given. */
   readonly contentLength?: number | undefined;
 }
 
-/** A request that a tool be called. */
+/** A request to call a tool. */
 export interface ToolCall {
   readonly type: "tool_call";
   /** Name of the tool. */
   readonly name: string;
-  /** Arguments, JSON values by name. Undefined: none were given. */
+  /** Arguments, JSON values by name. Undefined: not given. */
   readonly arguments?: JsonObject | undefined;
   /** Links the call to its result. Empty: none. */
   readonly toolCallId?: string | undefined;
 }
 
-/** What a tool returned. */
+/** The result of a tool call. */
 export interface ToolCallResult {
   readonly type: "tool_call_result";
   /** Name of the tool. */
   readonly name?: string | undefined;
-  /** Any JSON value. Undefined: none was given. */
+  /** Any JSON value. Undefined: not given. */
   readonly result?: JsonValue | undefined;
-  /** Id of the call that this answers. Empty: none. */
+  /** Id of the call that it answers. Empty: none. */
   readonly toolCallId?: string | undefined;
-  /** The tool failed, and the result says how. */
+  /** Whether the tool failed; then the result describes the failure. */
   readonly isError?: boolean | undefined;
 }
 
@@ -71,32 +71,32 @@ export type Part = Text | Data | BinaryPart | ToolCall | ToolCallResult;
 /** A message of a conversation with all its parts. */
 export interface ChatMessage {
   readonly type: "chat_message";
-  /** Who speaks. */
+  /** Role of the author. */
   readonly role: Role;
   /** The pieces, in order, at most 256. */
   readonly parts: readonly Part[];
-  /** Name of the one who speaks, such as "Ada". Undefined: not given. */
+  /** Name of the author, such as "Ada". Undefined: not given. */
   readonly name?: string | undefined;
-  /** Id that the writer gave the message. Empty: none. */
+  /** The writer's id for the message. Empty: none. */
   readonly messageId?: string | undefined;
-  /** Model that wrote the message. Undefined: none did, or it is not known. */
+  /** Model that wrote the message. Undefined: none, or unknown. */
   readonly model?: Model | undefined;
-  /** Time that the message itself carries, from the server always as text. Undefined: none. */
+  /** The message's own time, from the server always as text. Undefined: none. */
   readonly createTime?: TimeInput | undefined;
 }
 
-/** What an item remembers; `type` tells which of them it is. */
+/** The content of an item; `type` distinguishes the variants. */
 export type Content = Text | Data | ChatMessage | ToolCallResult;
 
-/** What a message says beside its role and its parts. */
+/** The fields of a message except its role and its parts. */
 export type MessageDetails = Omit<ChatMessage, "type" | "role" | "parts">;
 
-/** What a tool's result says beside name and result. */
+/** The fields of a tool's result except name and result. */
 export type ResultDetails = Omit<ToolCallResult, "type" | "name" | "result">;
 
 /**
- * Makes a chat message, as in `chatMessage("user", "I like tea", { name: "Ada" })`. A text that stands for
- * a part, here and in the list of parts, is a text part.
+ * Makes a chat message, as in `chatMessage("user", "I like tea", { name: "Ada" })`. A string, here and in the
+ * list of parts, stands for a text part.
  */
 export function chatMessage(
   role: Role,
@@ -108,7 +108,7 @@ export function chatMessage(
   return { ...details, type: "chat_message", role, parts: whole };
 }
 
-/** Makes what the tool `name` returned; `result` is any JSON value. */
+/** Makes the result of the tool `name`; `result` is any JSON value. */
 export function toolCallResult(name: string, result: JsonValue, details: ResultDetails = {}): ToolCallResult {
   return { ...details, type: "tool_call_result", name, result };
 }
@@ -129,10 +129,10 @@ export function data(value: JsonObject): Data {
 }
 
 /**
- * Returns what a human would read of an item's content or of a message's part.
+ * Returns an item's content or a message's part as readable text.
  *
- * Text stays as it is, data becomes compact JSON, a tool call looks like `search({"q":"tea"})`, a file like
- * `[image/png cat.png]`. Of a message it is that of all parts, one below the other.
+ * Text is unchanged, data becomes compact JSON, a tool call looks like `search({"q":"tea"})`, a file like
+ * `[image/png cat.png]`. For a message it is the text of all parts, each on its own lines.
  */
 export function readableText(content: Content | Part | undefined): string {
   switch (content?.type) {

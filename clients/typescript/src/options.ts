@@ -1,20 +1,20 @@
-// How a client reaches its server, and what every call takes.
+// How a client reaches its server, and the options of every call.
 
 import { isIPv4 } from "node:net";
 
 import { addressesOf } from "./servers.js";
 
-/** What every method takes beside its own options. */
+/** Options that every method takes. */
 export interface CallOptions {
-  /** Ends the call when it is aborted; the call then rejects with the signal's reason. */
+  /** When aborted, ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds that the call may take, retries included. Undefined: the client's. Infinity: no limit. */
+  /** Maximum duration of the call in milliseconds, retries included. Undefined: the client's. Infinity: no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What every write takes beside its own options. */
+/** Options that every write takes. */
 export interface WriteOptions extends CallOptions {
-  /** Applied once, however often it is sent. Undefined: a new one for this call. */
+  /** Makes a retry safe: the write is applied once. Undefined: a new id for this call. */
   readonly requestId?: string | undefined;
 }
 
@@ -23,57 +23,52 @@ export interface ClientOptions {
   /** The namespace that the client is bound to, usually one user or one agent. Undefined: "default". */
   readonly namespace?: string | undefined;
   /**
-   * Milliseconds that a call may take, retries included: 30 000 unless given. Infinity: no limit. Streams
-   * have none.
+   * Maximum duration of a call in milliseconds, retries included, by default 30 000. Infinity: no limit. Streams
+   * have no limit.
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * How often a call is tried while the server is unavailable or has too much to do, 1 to 5: 5 unless given.
-   * Writes carry a request id, so that one that is tried twice is still applied once.
+   * How often a call is tried while the server is unavailable or overloaded, 1 to 5, by default 5. Writes carry
+   * a request id, so that a retried write is applied once.
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * Whether a call waits for a server that cannot be reached, for as long as this `timeoutMs`, rather than
-   * fail after the last attempt. Undefined: once the server has answered a call, so that a wrong address is
-   * told at once and nobody notices a restart.
+   * Whether a call waits for an unreachable server, for as long as this `timeoutMs`, instead of failing after
+   * the last attempt. Undefined: only after the server has answered a call, so that a wrong address is reported
+   * soon and a restart goes unnoticed.
    */
   readonly waitForReady?: boolean | undefined;
-  /**
-   * Milliseconds of silence after which an open call checks that the server is still there: 60 000 unless
-   * given.
-   */
+  /** Milliseconds of silence after which an open call checks that the server is there, by default 60 000. */
   readonly keepaliveMs?: number | undefined;
-  /** Largest message that is taken from the server, in bytes: 16 MiB unless given. */
+  /** Largest message accepted from the server, in bytes, by default 16 MiB. */
   readonly maxReceiveBytes?: number | undefined;
-  /** Encrypt the connection: true, or what to trust and to present. */
+  /** Encrypt the connection: true, or the certificates to trust and to present. */
   readonly tls?: boolean | TlsOptions | undefined;
-  /** An API key, or another token that does not expire: sent with every call as "authorization: Bearer ...". */
+  /** An API key or another token that does not expire, sent with every call as "authorization: Bearer ...". */
   readonly apiKey?: string | undefined;
   /**
-   * Asked for the token of each call, in place of `apiKey`: for tokens that expire. What it throws, the call
-   * rejects with. It is not bound by `timeoutMs`.
+   * Called for the token of each call, in place of `apiKey`, for tokens that expire. If it throws, the call
+   * rejects with its error. `timeoutMs` does not limit it.
    */
   readonly tokenSource?: TokenSource | undefined;
-  /**
-   * Send credentials to another machine even without `tls`: everybody on the way can read and use them.
-   */
+  /** Send credentials to another machine even without `tls`: anything on the network path can read them. */
   readonly allowInsecureToken?: boolean | undefined;
-  /** Sent with every call. One named "authorization" is a credential, and needs `tls` as `apiKey` does. */
+  /** Sent with every call. A header named "authorization" is a credential and needs `tls`, as `apiKey` does. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Returns the token of a call. */
 export type TokenSource = () => string | Promise<string>;
 
-/** What an encrypted connection trusts and presents. All as PEM. */
+/** The certificates that an encrypted connection trusts and presents, as PEM. */
 export interface TlsOptions {
-  /** Certificates to trust. Undefined: those that Node.js brings along. */
+  /** CA certificates to trust. Undefined: those that come with Node.js. */
   readonly rootCertificates?: string | Uint8Array | undefined;
   /** The client's own certificate, for servers that ask for one. */
   readonly certificate?: string | Uint8Array | undefined;
-  /** The key of the client's own certificate. */
+  /** The private key of the client's certificate. */
   readonly key?: string | Uint8Array | undefined;
-  /** The name that the server's certificate is for, if it is not the host of the address. */
+  /** The name in the server's certificate, if it is not the host of the address. */
   readonly serverName?: string | undefined;
 }
 
@@ -81,7 +76,7 @@ const ATTEMPTS_MAX = 5;
 const MIB = 1024 * 1024;
 
 /**
- * The settings of a client, with nothing left open.
+ * The settings of a client, with all defaults filled in.
  *
  * @internal
  */
@@ -98,10 +93,10 @@ export interface Settings {
 }
 
 /**
- * Fills in what was not given.
+ * Fills in the defaults.
  *
- * @throws RangeError - a setting is out of range, or others could read the credentials
- * @throws TypeError - a header has a name or a value that HTTP does not allow
+ * @throws RangeError - a setting is out of range, or credentials would be sent unencrypted
+ * @throws TypeError - the name or value of a header is not allowed in HTTP
  * @internal
  */
 export function settingsFrom(address: string | readonly string[], options: ClientOptions): Settings {
@@ -129,7 +124,7 @@ export function settingsFrom(address: string | readonly string[], options: Clien
   };
 }
 
-/** Returns what is sent with every call, once it is sure that nobody else can read it. */
+/** Returns the headers of every call, and rejects credentials that would be sent unencrypted. */
 function headersFrom(addresses: readonly string[], options: ClientOptions): Headers {
   const { apiKey, tokenSource, tls = false, allowInsecureToken = false } = options;
   const sent = new Headers();
@@ -143,33 +138,33 @@ function headersFrom(addresses: readonly string[], options: ClientOptions): Head
   }
   const given = [apiKey !== undefined, tokenSource !== undefined, sent.has("authorization")].filter(Boolean);
   if (given.length > 1) {
-    throw new RangeError("only one of apiKey, tokenSource and the header authorization can be sent");
+    throw new RangeError("only one of apiKey, tokenSource and an authorization header can be given");
   }
   if (given.length > 0 && !tls && !allowInsecureToken && !addresses.every(isLoopback)) {
     throw new RangeError(
-      "credentials need tls: without it, everybody on the way could read them; " +
-        "allowInsecureToken sends them all the same",
+      "credentials need tls: without it, anything on the network path could read them; " +
+        "allowInsecureToken sends them anyway",
     );
   }
   return apiKey === undefined ? sent : withToken(sent, apiKey);
 }
 
 /**
- * Returns headers that carry a token beside others.
+ * Returns headers with a token added.
  *
  * @throws RangeError - no header can carry it; the error does not show it
  * @internal
  */
 export function withToken(headers: Headers, token: string): Headers {
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new RangeError("the token is no text of printable ASCII characters without spaces");
+    throw new RangeError("the token must be printable ASCII text without spaces");
   }
   const all = new Headers(headers);
   all.set("authorization", `Bearer ${token}`);
   return all;
 }
 
-/** Whether what is sent to an address stays on this machine. */
+/** Whether data sent to an address stays on this machine. */
 function isLoopback(address: string): boolean {
   const host = address.slice(0, address.lastIndexOf(":"));
   return host === "localhost" || host === "[::1]" || (isIPv4(host) && host.startsWith("127."));

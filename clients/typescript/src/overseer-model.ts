@@ -1,4 +1,4 @@
-// What the overseer decides: which state a goal needs, and which results are worth saving.
+// Decisions of the overseer: which state a goal needs, and which results are worth saving.
 
 import type { DecidedBy, Decision } from "./decisions.js";
 import { decidedByTo, decisionTo } from "./decisions.js";
@@ -15,47 +15,47 @@ import { entryTo } from "./state-entries.js";
 import { enumTo } from "./values.js";
 
 /**
- * What was decided on one key.
+ * The verdict on one key.
  *
  * - `"relevant"`: the goal needs it: its entry is in the answer.
  * - `"not_relevant"`: the goal does not need it.
- * - `"omitted"`: the goal needs it, but it is over `limit` or `maxTokens`, or was removed meanwhile.
+ * - `"omitted"`: the goal needs it, but it exceeds `limit` or `maxTokens`, or was removed meanwhile.
  * - `"unspecified"`: a verdict that this client does not know.
  */
 export type KeyVerdict = "relevant" | "not_relevant" | "omitted" | "unspecified";
 
-/** What was decided on one key, by whom and why. */
+/** The decision on one key, its decider and its reason. */
 export interface KeyDecision {
-  /** It exists. */
+  /** The key, which exists. */
   readonly key: string;
-  /** What was decided. */
+  /** The verdict. */
   readonly verdict: KeyVerdict;
-  /** Who decided on this key. */
+  /** The decider for this key. */
   readonly decidedBy: DecidedBy;
-  /** For the verdict, for a human. */
+  /** Reason for the verdict, for humans. */
   readonly reason: string;
-  /** Of the key in the search for candidates, 0 to 1. 0: the search did not find it. */
+  /** Score of the key in the search for candidates, 0 to 1. 0: not found by the search. */
   readonly score: number;
-  /** Shares that add up to the score. Empty unless `explain` asked for it. */
+  /** Shares that add up to the score. Empty without `explain`. */
   readonly explanation: readonly Contribution[];
 }
 
 /**
- * The state that a goal needs. `decidedBy` is `"rules"` also when rules had to decide on any of the entries,
- * and when there was no state.
+ * The state that a goal needs. `decidedBy` is `"rules"` also if rules decided on only some of the entries, or if
+ * there was no state.
  */
 export interface Relevance extends Decision {
-  /** The most relevant first. */
+  /** Most relevant first. */
   readonly entries: readonly StateEntry[];
-  /** For the answer as a whole, for a human. */
+  /** Reason for the whole answer, for humans. */
   readonly reason: string;
-  /** On every candidate, those on the entries first and in their order. */
+  /** One for each candidate: first those on the entries, in the same order. */
   readonly decisions: readonly KeyDecision[];
-  /** The entries as a block for a prompt. It is data that somebody stored, not instructions. */
+  /** The entries as a block for a prompt. It is stored data, not instructions. */
   readonly contextText: string;
-  /** Of `contextText`, estimated. */
+  /** Estimated tokens of `contextText`. */
   readonly tokenCount: number;
-  /** How many keys the namespace has that match `pattern`. */
+  /** Number of keys in the namespace that match `pattern`. */
   readonly keyCount: number;
 }
 
@@ -63,19 +63,19 @@ export interface Relevance extends Decision {
 export interface StorageDecision extends Decision {
   /** The decision. */
   readonly shouldSave: boolean;
-  /** To keep it under. Empty: it is not worth keeping. */
+  /** The key to keep it under. Empty: it is not worth keeping. */
   readonly key: string;
-  /** For the decision, for a human. */
+  /** Reason for the decision, for humans. */
   readonly reason: string;
-  /** Whether it was saved. If it was to be and was not, `failures` says why. */
+  /** Whether it was saved. If it should have been but was not, `failures` has the reason. */
   readonly saved: boolean;
-  /** As saved, without its value. Undefined: nothing was saved. */
+  /** The entry as saved, without its value. Undefined: nothing was saved. */
   readonly entry?: StateEntry | undefined;
-  /** Whether the tool is one of those whose results are never kept. */
+  /** Whether results of this tool are never kept. */
   readonly skipped: boolean;
-  /** To keep with the value, so that it is found again. Empty: it is not worth keeping. */
+  /** A description to store with the value, by which it is found. Empty: it is not worth keeping. */
   readonly description: string;
-  /** Of the key when it was decided on, for a `saveState` of one's own. 0: it did not exist. */
+  /** Version of the key at the time of the decision, for your own `saveState`. 0: it did not exist. */
   readonly existingVersion: number;
 }
 

@@ -1,4 +1,4 @@
-// The methods of a client that ask what of the state a goal needs, and what is worth saving.
+// The client's methods for decisions on state: what a goal needs, and what is worth saving.
 
 import { Bound } from "./bound.js";
 import type { DecidedBy } from "./decisions.js";
@@ -13,52 +13,52 @@ import { durationFrom, int32From, objectFrom, valueFrom } from "./values.js";
 
 const method = OverseerService.method;
 
-/** Which state is looked at, and how much of it is wanted. */
+/** Which state is examined, and how much of it is returned. */
 export interface CheckRelevanceOptions extends CallOptions {
-  /** The most entries wanted, at most 100. Undefined: 10. 0: only decisions. */
+  /** Maximum number of entries, up to 100. Undefined: 10. 0: only decisions. */
   readonly limit?: number | undefined;
-  /** What the values may take together, estimated. Undefined: 2000. -1: no bound. */
+  /** Maximum estimated tokens of all values together. Undefined: 2000. -1: no limit. */
   readonly maxTokens?: number | undefined;
-  /** A glob that the keys match, such as "plan/*". Undefined or empty: all keys. */
+  /** A glob that keys must match, such as "plan/*". Undefined or empty: all keys. */
   readonly pattern?: string | undefined;
-  /** The most keys to be decided on, at most 200. Undefined: 50. */
+  /** Maximum number of keys to decide on, up to 200. Undefined: 50. */
   readonly maxCandidates?: number | undefined;
-  /** Leave the values out, and `contextText` empty. */
+  /** Omit the values, and leave `contextText` empty. */
   readonly omitValues?: boolean | undefined;
-  /** Who is to decide. Undefined: the language model if it can, else rules. */
+  /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;
-  /** Add to each decision how its score came about. */
+  /** Explain the score of each decision. */
   readonly explain?: boolean | undefined;
 }
 
-/** What is known of a tool's call, and how its result is saved. */
+/** Facts about a tool call, and how its result is saved. */
 export interface EvaluateForStorageOptions extends WriteOptions {
-  /** What the tool was called for. */
+  /** The goal of the call. */
   readonly goal?: string | undefined;
-  /** Save the result if that is what is decided. Otherwise the decision is only told. */
+  /** Save the result if the decision is to keep it. Otherwise only return the decision. */
   readonly save?: boolean | undefined;
-  /** What the tool was called with. */
+  /** Arguments of the call. */
   readonly arguments?: JsonObject | undefined;
   /** The tool failed; such a result is never kept. */
   readonly isError?: boolean | undefined;
-  /** To save under. Undefined or empty: the overseer names one. */
+  /** Key to save under. Undefined or empty: the overseer chooses one. */
   readonly key?: string | undefined;
-  /** Replace the value of a key that exists. Such a key is left alone otherwise. */
+  /** Replace the value of an existing key, which is otherwise left unchanged. */
   readonly overwrite?: boolean | undefined;
-  /** How long a saved entry lives, in milliseconds. Undefined: until it is deleted. */
+  /** Milliseconds until a saved entry expires. Undefined: it never does. */
   readonly ttlMs?: number | undefined;
-  /** Who is to decide. Undefined: the language model if it can, else rules. */
+  /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;
 }
 
-/** Decisions on the state of the client's namespace: by a language model, or else by rules. */
+/** Decisions on the state of the client's namespace, by a language model or else by rules. */
 export abstract class OverseerMethods extends Bound {
   /**
    * Returns the state that a goal needs, with its values.
    *
-   * @param goal - what the agent is about to work on, in plain words, at most 16 KiB
-   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has none (LLM_REQUIRED)
-   * @throws UnavailableError - `decideBy` is "llm" and it failed (LLM_UNAVAILABLE)
+   * @param goal - what the agent will work on, in plain words, at most 16 KiB
+   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has no model (LLM_REQUIRED)
+   * @throws UnavailableError - `decideBy` is "llm" and the model failed (LLM_UNAVAILABLE)
    */
   async checkRelevance(goal: string, options: CheckRelevanceOptions = {}): Promise<Relevance> {
     const request = {
@@ -76,12 +76,12 @@ export abstract class OverseerMethods extends Bound {
   }
 
   /**
-   * Decides whether a tool's result is worth keeping, and under which key; saves it if asked to.
+   * Decides whether a tool's result is worth keeping, and under which key; saves it on request.
    *
    * @param toolName - the tool that was called
-   * @param result - what it returned, any JSON value of at most 1 MiB
-   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has none (LLM_REQUIRED)
-   * @throws UnavailableError - `decideBy` is "llm" and it failed (LLM_UNAVAILABLE); nothing was written
+   * @param result - the result, any JSON value of at most 1 MiB
+   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has no model (LLM_REQUIRED)
+   * @throws UnavailableError - `decideBy` is "llm" and the model failed (LLM_UNAVAILABLE); nothing was written
    */
   async evaluateForStorage(
     toolName: string,

@@ -1,4 +1,4 @@
-// Provenance, to its protobuf message and back.
+// Conversion of provenance to its protobuf message and back.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
@@ -18,12 +18,12 @@ export function sourceKindFrom(source: SourceKind, where: string): Kinds {
   return enumFrom<Kinds>(Kinds, source, where);
 }
 
-/** Converts how far what is searched has to be trusted. */
+/** Converts a filter by trust and source. */
 export function trustFrom({ minTrust, sources = [] }: TrustFilter) {
   return { minTrust, sources: sources.map((source) => sourceKindFrom(source, "sources")) };
 }
 
-/** Converts all of a provenance. */
+/** Converts a provenance with all its fields. */
 export function provenanceFrom(provenance: Provenance, where: string): MessageInitShape<typeof ProvenanceSchema> {
   const { writer = "", credentialId = "", source = "unspecified", sourceUri = "", parentIds = [], model = "" } =
     provenance;

@@ -1,9 +1,9 @@
-/** What a reset, a clearing or the removal of a namespace took away. */
+/** What a call removed. */
 export interface Removed {
-  /** How many items were removed. */
+  /** Number of removed items. */
   readonly itemCount: number;
-  /** How many state keys were removed. */
+  /** Number of removed state keys. */
   readonly stateCount: number;
-  /** Revision of the namespace afterwards. 0: the namespace is gone. */
+  /** Revision of the namespace afterwards. 0: it no longer exists. */
   readonly revision: number;
 }

@@ -9,7 +9,7 @@ export function requestIdOf(options: WriteOptions): string {
   return options.requestId ?? randomUUID();
 }
 
-/** Converts a field that may be left out: `given(ttlMs, durationFrom, "ttlMs")`. */
+/** Converts an optional field: `given(ttlMs, durationFrom, "ttlMs")`. */
 export function given<T, R>(
   value: T | undefined,
   convert: (value: T, where: string) => R,
@@ -18,7 +18,7 @@ export function given<T, R>(
   return value === undefined ? undefined : convert(value, where);
 }
 
-/** Returns what makes the request of a page: the first one's fields, and the token of the page. */
+/** Returns a function that makes the request for a page from the first request and the page token. */
 export function withToken<R extends object>(request: R): (pageToken: string) => R & { pageToken: string } {
   return (pageToken) => ({ ...request, pageToken });
 }

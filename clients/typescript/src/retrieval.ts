@@ -1,4 +1,4 @@
-// What a retrieval asks for and finds, to protobuf's messages and back.
+// Conversions of retrievals and their results to protobuf messages and back.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import { sourceKindFrom } from "./provenance.js";
 import { given } from "./requests.js";
 import { durationFrom, int32From, timestampFrom, vectorFrom } from "./values.js";
 
-/** Converts which items are wanted, as retrievals and lists have it. */
+/** Converts the filters of retrievals and lists. */
 export function filterFrom(filter: ItemFilter) {
   const { sessionId = "", labels = {}, kinds = [], sources = [], includeEmbedding = false } = filter;
   return {
@@ -32,7 +32,7 @@ export function filterFrom(filter: ItemFilter) {
   };
 }
 
-/** Converts what is retrieved, for the first page. */
+/** Converts the options of a retrieval, for its first page. */
 export function retrievalFrom(
   query: string,
   options: RetrieveOptions,

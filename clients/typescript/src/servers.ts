@@ -1,4 +1,4 @@
-// Several equal servers: which of them a call goes to, and where it goes when that one is away.
+// Chooses the server of a call among several over the same records, and another if it is unavailable.
 //
 // The order in which a namespace's calls try the servers is the same in every client: see "Several servers" in
 // clients/README.md, and clients/placement.json for examples.
@@ -8,34 +8,34 @@ import { createHash } from "node:crypto";
 import { MemoryServiceError, UnavailableError } from "./errors.js";
 
 /**
- * How long a server that failed is tried last. Doubled, its namespaces stay for twice as long where they are not
- * in memory, and calls meet a server that hangs half as often.
+ * How long a failed server is tried last. Doubled, its namespaces stay twice as long at servers that have to load
+ * them, and calls meet a hanging server half as often.
  */
 export const PASSED_OVER_MS = 5_000;
 
-/** The header that tells proxies the namespace of a call. */
+/** Header by which proxies see the namespace of a call. */
 export const NAMESPACE_HEADER = "memory-namespace";
-/** Longer names are no namespaces, and would fill the headers. */
+/** Longer names are not valid namespaces, and would fill the headers. */
 const HEADER_BYTES_MAX = 1024;
 
 const PORT_MAX = 65_535;
 const WEIGHT_BYTES = 8;
 
 /**
- * Reasons of UNAVAILABLE that another server need not have; empty: no server answered. The others, such as
- * LLM_UNAVAILABLE, are of what all servers share.
+ * Reasons of UNAVAILABLE for which to try another server; empty: no server answered. Other reasons, such as
+ * LLM_UNAVAILABLE, concern what all servers share.
  */
 const AWAY: ReadonlySet<string> = new Set(["", "SHUTTING_DOWN", "STORAGE_UNAVAILABLE"]);
 
 /**
- * Returns the addresses that a text with commas between them holds, or a list of them, in its order.
+ * Returns the addresses in a comma-separated text or in a list, in the given order.
  *
- * @throws RangeError - one is empty, is there twice, or is no host and port
+ * @throws RangeError - an address is empty, repeated, or not a host and port
  */
 export function addressesOf(given: string | readonly string[]): readonly string[] {
   const entries = typeof given === "string" ? given.split(",") : given;
   if (entries.length === 0) {
-    throw new RangeError("address: there is none");
+    throw new RangeError("address: none is given");
   }
   const found: string[] = [];
   for (const [index, entry] of entries.entries()) {
@@ -45,13 +45,13 @@ export function addressesOf(given: string | readonly string[]): readonly string[
     }
     const [, port] = /^[^\s/@]+:(\d+)$/.exec(address) ?? [];
     if (port === undefined) {
-      throw new RangeError(`address: it must be a host and a port, not ${JSON.stringify(address)}`);
+      throw new RangeError(`address: must be a host and a port, not ${JSON.stringify(address)}`);
     }
     if (Number(port) < 1 || Number(port) > PORT_MAX) {
       throw new RangeError(`address: the port of ${JSON.stringify(address)} is not 1 to ${PORT_MAX}`);
     }
     if (found.includes(address)) {
-      throw new RangeError(`address: ${JSON.stringify(address)} is there twice`);
+      throw new RangeError(`address: ${JSON.stringify(address)} is given twice`);
     }
     found.push(address);
   }
@@ -59,8 +59,8 @@ export function addressesOf(given: string | readonly string[]): readonly string[
 }
 
 /**
- * Returns the indexes of the addresses in the order in which the calls of a namespace try them: that of their
- * weights, the highest first. Without a namespace it is the order in which they were given.
+ * Returns the indexes of the addresses in the order in which the calls of a namespace try them: by weight,
+ * highest first; without a namespace, as given.
  */
 export function orderOf(addresses: readonly string[], namespace: string): number[] {
   const indexes = [...addresses.keys()];
@@ -71,12 +71,12 @@ export function orderOf(addresses: readonly string[], namespace: string): number
   return indexes.sort((a, b) => weights[b]!.compare(weights[a]!));
 }
 
-/** Returns the weight that an address has for a namespace: 8 bytes, which compare as a big-endian integer. */
+/** Returns the weight of an address for a namespace: 8 bytes that compare as a big-endian integer. */
 export function weightOf(address: string, namespace: string): Buffer {
   return createHash("sha256").update(`${address}\0${namespace}`).digest().subarray(0, WEIGHT_BYTES);
 }
 
-/** Returns what tells proxies the namespace, encoded as gRPC encodes grpc-message. Undefined: nothing is sent. */
+/** Returns the header with the namespace, encoded like grpc-message. Undefined: none is sent. */
 export function headerOf(namespace: string): string | undefined {
   const percent = (byte: number) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   const isPlain = (byte: number) => byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
@@ -85,24 +85,24 @@ export function headerOf(namespace: string): string | undefined {
   return encoded !== "" && encoded.length <= HEADER_BYTES_MAX ? encoded : undefined;
 }
 
-/** Returns the namespace that a request is about. Empty: it has none. */
+/** Returns the namespace of a request. Empty: none. */
 export function namespaceIn(request: object): string {
   const { namespace } = request as { namespace?: unknown };
   return typeof namespace === "string" ? namespace : "";
 }
 
-/** Whether a call failed because its server is away, and not for what all servers share. */
+/** Whether a call failed because its server is unavailable, not for a reason that all servers share. */
 export function isAway(error: unknown): boolean {
   return error instanceof UnavailableError && AWAY.has((error as MemoryServiceError).reason);
 }
 
-/** Equal servers, some of which failed a short while ago. */
+/** Servers over the same records, with their recent failures. */
 export class Servers<S extends { readonly address: string }> {
   readonly #passedOverUntil = new Map<S, number>();
 
   constructor(readonly all: readonly S[]) {}
 
-  /** Returns the way of one call through the servers. */
+  /** Begins the attempts of one call at the servers. */
   begin(namespace: string): Way<S> {
     const now = performance.now();
     const order = orderOf(
@@ -110,13 +110,13 @@ export class Servers<S extends { readonly address: string }> {
       namespace,
     ).map((index) => this.all[index]!);
     const isPassedOver = (server: S) => (this.#passedOverUntil.get(server) ?? 0) > now;
-    // Those that failed a short while ago are the last.
+    // Servers that failed recently are last.
     const way = [...order.filter((server) => !isPassedOver(server)), ...order.filter(isPassedOver)];
     return new Way(way, (server) => this.#passedOverUntil.set(server, performance.now() + PASSED_OVER_MS));
   }
 }
 
-/** The way of one call through the servers. */
+/** The attempts of one call at the servers. */
 export class Way<S> {
   readonly #servers: readonly S[];
   readonly #failed: (server: S) => void;
@@ -127,7 +127,7 @@ export class Way<S> {
     this.#failed = failed;
   }
 
-  /** The server that the next attempt goes to. */
+  /** The server for the next attempt. */
   get server(): S {
     return this.#servers[this.#moves % this.#servers.length]!;
   }
@@ -136,7 +136,7 @@ export class Way<S> {
     return this.#servers.length;
   }
 
-  /** Notes that an attempt failed; tells whether the next one goes to a server that was not tried yet. */
+  /** Notes a failed attempt; returns whether the next one goes to a server not tried yet. */
   movesOn(error: unknown): boolean {
     if (!isAway(error)) {
       return false;

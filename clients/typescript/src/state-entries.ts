@@ -1,4 +1,4 @@
-// State entries, and their protobuf messages.
+// State entries, and conversions to their protobuf messages and back.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
@@ -10,15 +10,15 @@ import { given } from "./requests.js";
 import type { Time, TimeInput } from "./times.js";
 import { optionalTimeTo, timestampFrom, valueFrom, valueTo } from "./values.js";
 
-/** One state key with its value and what is known about it. */
+/** A state key, its value and facts about them. */
 export interface StateEntry {
-  /** Names the entry, 1 to 512 bytes. */
+  /** The entry's key, 1 to 512 bytes. */
   readonly key: string;
-  /** Any JSON value. Undefined: left out, in lists of keys and after a save. */
+  /** Any JSON value. Undefined: omitted, in lists of keys and after a save. */
   readonly value?: JsonValue | undefined;
-  /** Counts the writes of the key, from 1. */
+  /** Number of writes of the key, from 1. */
   readonly version: number;
-  /** What the value is for, in the writer's words. */
+  /** Purpose of the value, in the writer's words. */
   readonly description: string;
   /** Size of the value as compact JSON. */
   readonly sizeBytes: number;
@@ -28,21 +28,21 @@ export interface StateEntry {
   readonly createTime?: Time | undefined;
   /** When this version was written. */
   readonly updateTime?: Time | undefined;
-  /** When the entry ceases to exist. Undefined: never. */
+  /** When the entry expires. Undefined: never. */
   readonly expireTime?: Time | undefined;
   /** Revision of the namespace at which this version was written. */
   readonly revision: number;
 }
 
-/** A state entry to be imported. A `StateEntry` is one too; what only the server sets is not sent. */
+/** A state entry to be imported. A `StateEntry` is one too; fields that only the server sets are not sent. */
 export interface NewStateEntry {
-  /** Names the entry, 1 to 512 bytes. */
+  /** The entry's key, 1 to 512 bytes. */
   readonly key: string;
   /** Any JSON value. */
   readonly value?: JsonValue | undefined;
-  /** What the value is for. */
+  /** Purpose of the value. */
   readonly description?: string | undefined;
-  /** When the entry ceases to exist. Undefined: never. */
+  /** When the entry expires. Undefined: never. */
   readonly expireTime?: TimeInput | undefined;
 }
 

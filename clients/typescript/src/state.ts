@@ -1,4 +1,4 @@
-// The methods of a client that keep an agent's named values.
+// The client's methods for state.
 
 import { Bound } from "./bound.js";
 import { StateService } from "./gen/memory_service/v1/state_pb.js";
@@ -14,9 +14,9 @@ import { durationFrom, int32From, int64From, valueFrom } from "./values.js";
 export interface SaveStateOptions extends WriteOptions {
   /** Write only if this is the key's version; 0: only if there is no such key. Undefined: always. */
   readonly expectedVersion?: number | undefined;
-  /** How long the entry lives, in milliseconds. Undefined: until it is deleted. */
+  /** Milliseconds until the entry expires. Undefined: it never does. */
   readonly ttlMs?: number | undefined;
-  /** What the value is for. Undefined: the present description stays. */
+  /** Purpose of the value. Undefined: keep the current description. */
   readonly description?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface DeleteStateOptions extends WriteOptions {
 
 /** How entries are searched. */
 export interface SearchStateOptions extends CallOptions {
-  /** How many entries are fetched at a time. Undefined: 100. */
+  /** Number of entries to fetch at a time. Undefined: 100. */
   readonly pageSize?: number | undefined;
 }
 
@@ -38,15 +38,15 @@ export interface ListStateKeysOptions extends SearchStateOptions {
   readonly includePreview?: boolean | undefined;
 }
 
-/** State: named JSON values with versions. All in the client's namespace. */
+/** Methods for named JSON values with versions in the client's namespace. */
 export abstract class StateMethods extends Bound {
   /**
    * Writes a value under a key, creating the key or raising its version.
    *
    * @param key - 1 to 512 bytes
    * @param value - any JSON value, at most 1 MiB
-   * @returns the entry as it now stands, without its value
-   * @throws ConflictError - the key has another version; `metadata.current_version` tells which
+   * @returns the entry as it is now, without its value
+   * @throws ConflictError - the expected version is not the key's, which is in `metadata.current_version`
    */
   async saveState(key: string, value: JsonValue, options: SaveStateOptions = {}): Promise<StateEntry> {
     const request = {
@@ -83,7 +83,7 @@ export abstract class StateMethods extends Bound {
     }
   }
 
-  /** Yields the entries whose whole key matches a glob such as "plan/*", with values, by key. */
+  /** Yields the entries whose whole key matches a glob such as "plan/*", with values, ordered by key. */
   async *searchState(
     pattern: string,
     options: SearchStateOptions = {},
@@ -101,7 +101,7 @@ export abstract class StateMethods extends Bound {
    *
    * @returns the namespace's revision
    * @throws NotFoundError - there is no such key
-   * @throws ConflictError - the key has another version than `expectedVersion`
+   * @throws ConflictError - the key's version is not `expectedVersion`
    */
   async deleteState(key: string, options: DeleteStateOptions = {}): Promise<number> {
     const request = {
@@ -114,7 +114,7 @@ export abstract class StateMethods extends Bound {
     return Number(response.revision);
   }
 
-  /** Removes every key of the namespace and leaves its items alone. */
+  /** Removes every key of the namespace, but not its items. */
   async clearState(options: WriteOptions = {}): Promise<Removed> {
     const request = { namespace: this.boundTo, requestId: requestIdOf(options) };
     const response = await this.transport.unary(StateService.method.clearState, request, options);

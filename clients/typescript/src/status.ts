@@ -1,4 +1,4 @@
-// From the errors of the transport to this package's own, with the details that the server sends.
+// Converts the transport's errors to this package's, with the details that the server sends.
 
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -33,10 +33,10 @@ const CODES: Readonly<Record<number, readonly [string, ErrorClass]>> = {
   [Code.Unauthenticated]: ["UNAUTHENTICATED", errors.UnauthenticatedError],
 };
 
-/** Codes that the transport invents for a connection that broke; from a server they mean other things. */
+/** Codes that the transport sets for a broken connection; from a server they mean other things. */
 const BROKEN = new Set([Code.Aborted, Code.Internal, Code.Unknown]);
 
-/** Returns the error of a call that failed, whatever the transport raised. */
+/** Returns the error of a failed call, whatever the transport raised. */
 export function errorFrom(raised: unknown): errors.MemoryServiceError {
   const error = ConnectError.from(raised);
   const [code, Kind] = CODES[codeOf(error)] ?? ["UNKNOWN", errors.MemoryServiceError];
@@ -49,7 +49,7 @@ export function errorFrom(raised: unknown): errors.MemoryServiceError {
   return new Kind(error.rawMessage || code, { code, ...decoded(details), cause: error.cause });
 }
 
-/** The refusal of a server that had too much to do at that moment. */
+/** The rejection of a call by an overloaded server. */
 export type Overloaded = errors.LimitExceededError & { readonly retryAfterMs: number };
 
 export function isOverloaded(error: unknown): error is Overloaded {
@@ -61,10 +61,10 @@ export function mayPass(error: unknown): boolean {
   return error instanceof errors.UnavailableError || isOverloaded(error);
 }
 
-/** Whether a call failed because there is no server at present: the connection could not be made. */
+/** Whether a call failed because the connection could not be made: there is no server now. */
 export function isAbsent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    // A host of several addresses fails with the errors of all of them.
+    // A host with several addresses fails with the errors of all of them.
     const tried: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
     if (tried.some(isOfConnecting)) {
       return true;
@@ -79,7 +79,7 @@ function isOfConnecting(error: unknown): boolean {
 
 function codeOf(error: ConnectError): Code {
   if (error.code === Code.Canceled) {
-    // Nobody cancelled the call on this side: the server went away, maybe just when it came.
+    // This side did not cancel the call: the server shut down, perhaps as the call arrived.
     return Code.Unavailable;
   }
   const isOfServer = error.metadata.has("grpc-status") || error.metadata.has("grpc-status-details-bin");
@@ -87,7 +87,7 @@ function codeOf(error: ConnectError): Code {
   return !isOfServer && !isOfMessage && BROKEN.has(error.code) ? Code.Unavailable : error.code;
 }
 
-/** Reads the details; those that cannot be read are left out: code and text still say what happened. */
+/** Reads the details. Unreadable ones are omitted: code and message still describe the error. */
 function decoded(details: Partial<Record<string, Uint8Array>>): Partial<ErrorDetails> {
   try {
     const info = errorInfo(details["google.rpc.ErrorInfo"]);

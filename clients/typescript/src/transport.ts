@@ -1,4 +1,4 @@
-// Runs calls over HTTP/2 connections, one for each server, which the first call that needs it opens.
+// Runs calls over HTTP/2 connections, one for each server, opened by the first call that needs it.
 
 import type {
   DescMessage,
@@ -26,7 +26,7 @@ const PING_TIMEOUT_MS = 20_000;
 /** The longest time limit that the header of a call can hold. */
 const TIMEOUT_MAX_MS = 99_999_999;
 
-/** Calls that carry no request id, so that the server could not tell a retry from a second wish. */
+/** Calls without a request id: the server could not tell a retry from a new call. */
 const NEVER_RETRIED: ReadonlySet<string> = new Set(["Import", "Backup", "DeleteNamespace", "ReviewQuarantined"]);
 
 interface Server {
@@ -48,12 +48,12 @@ export class Transport {
     this.#servers = new Servers(settings.addresses.map((address) => serverAt(address, settings)));
   }
 
-  /** Whether calls wait for a server that cannot be reached at present. */
+  /** Whether calls wait for an unreachable server. */
   get waitForReady(): boolean {
     return this.#settings.waitForReady ?? this.#hasAnswered;
   }
 
-  /** Runs a call that has one response, again and again while the server is unavailable or overloaded. */
+  /** Runs a call that has one response, with retries while the server is unavailable or overloaded. */
   async unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -96,7 +96,7 @@ export class Transport {
     }
   }
 
-  /** Yields all pages of an answer, each fetched when it is asked for; `request` puts a page token into it. */
+  /** Yields all pages of an answer, each fetched when needed; `request` makes the request from a page token. */
   async *pages<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: (pageToken: string) => MessageInitShape<I>,
@@ -110,7 +110,7 @@ export class Transport {
     } while (pageToken !== "");
   }
 
-  /** Yields the responses of a call that has many; it is tried once, with each server. Leaving the iteration ends the call. */
+  /** Yields the responses of a call that has many. Tries each server once. Leaving the iteration ends the call. */
   async *stream<I extends DescMessage, O extends DescMessage, T>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageInitShape<I>,
@@ -145,7 +145,7 @@ export class Transport {
     }
   }
 
-  /** Runs a call with many requests, of a namespace, once. An error of `requests` ends the upload and is thrown here. */
+  /** Runs a call with many requests once. An error of `requests` ends the upload and is thrown here. */
   async upload<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,
     requests: AsyncIterable<MessageInitShape<I>>,
@@ -187,7 +187,7 @@ export class Transport {
     this.#servers.all.forEach(({ sessions }) => sessions.abort());
   }
 
-  /** Returns what is sent with a call about a namespace, with the token of now. */
+  /** Returns the headers of a call for a namespace, with the current token. */
   async #headers(namespace: string): Promise<Headers> {
     const { tokenSource } = this.#settings;
     const headers = new Headers(this.#settings.headers);
@@ -198,7 +198,7 @@ export class Transport {
     return tokenSource === undefined ? headers : withToken(headers, await tokenSource());
   }
 
-  /** Begins a call that ends with the caller's signal, with the client, and with `end`. */
+  /** Begins a call that the caller's signal, closing the client, or `end` ends. */
   #begin(outer: AbortSignal | undefined) {
     outer?.throwIfAborted();
     if (this.#isClosed) {
@@ -242,7 +242,7 @@ function closedError(): MemoryServiceError {
   return new MemoryServiceError("the client is closed", { code: "CANCELLED" });
 }
 
-/** Returns a time limit as the connection takes it: whole milliseconds, at least one; 0 stands for none. */
+/** Returns a time limit as the connection takes it: whole milliseconds, at least one; 0: none. */
 function limitOf(millis: number): number {
   return millis > TIMEOUT_MAX_MS ? 0 : Math.max(1, Math.ceil(millis));
 }
@@ -263,8 +263,8 @@ async function* once<T>(value: T): AsyncGenerator<T> {
 }
 
 /**
- * Passes requests on and notes the error that they end with: the connection would wrap it. What the
- * connection itself throws into this generator, when the server has answered already, is not noted.
+ * Passes requests on and records the error that ends them, which the connection would wrap. Errors that the
+ * connection itself throws into this generator, after the server's answer, are not recorded.
  */
 async function* notedIn<T>(failure: { error?: unknown }, requests: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = requests[Symbol.asyncIterator]();
@@ -292,7 +292,7 @@ async function nextOf<T>(requests: AsyncIterator<T>): Promise<IteratorResult<T>>
   return result;
 }
 
-/** The milliseconds after which the server wants to be asked again: spread out, but never less. */
+/** Returns the milliseconds that the server requests before a retry: spread out, but never less. */
 function toldBy(error: Overloaded): number {
   return error.retryAfterMs / (1 - SPREAD);
 }

@@ -1,11 +1,11 @@
-// What is searched, by how far it is trusted.
+// Filters by trust and source.
 
 import type { SourceKind } from "./items.js";
 
-/** How far, and from where, what is searched has to be trusted. */
+/** The least trust and the sources of results. */
 export interface TrustFilter {
-  /** Only what is trusted at least this much, 0 to 1. */
+  /** Only results that are trusted at least this much, 0 to 1. */
   readonly minTrust?: number | undefined;
-  /** Only what comes from one of these. Undefined or empty: from any. */
+  /** Only results from these sources. Undefined or empty: from any. */
   readonly sources?: readonly SourceKind[] | undefined;
 }

@@ -1,4 +1,4 @@
-// What the methods that keep facts about a user take beside what they need.
+// Options of the methods for facts about a user.
 
 import type { DecidedBy } from "./decisions.js";
 import type { JsonObject } from "./json.js";
@@ -13,31 +13,31 @@ import type { MemoryCategory, MemorySourceInput, OnContradiction } from "./user-
 export interface SaveMemoryOptions extends WriteOptions {
   /** Where it came from: session, items, quote, actor. */
   readonly source?: MemorySourceInput | undefined;
-  /** The user asked for it to be remembered, which makes it more important. */
+  /** The user asked to remember it, which makes it more important. */
   readonly explicitRequest?: boolean | undefined;
-  /** What becomes of it if it contradicts a known one. Undefined: it supersedes that. */
+  /** What to do if it contradicts a known one. Undefined: supersede that one. */
   readonly onContradiction?: OnContradiction | undefined;
   /** When it began to hold. Undefined: now. */
   readonly validFromTime?: TimeInput | undefined;
-  /** How long the memory lives, in milliseconds. Undefined: for ever. */
+  /** Milliseconds until the memory expires. Undefined: it never does. */
   readonly ttlMs?: number | undefined;
   /** For exact matching, as in { topic: "travel" }. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** JSON values to keep with the memory. */
+  /** JSON values to store with the memory. */
   readonly metadata?: JsonObject | undefined;
-  /** Save the content as it is given, not in the third person. */
+  /** Save the content as given, not in the third person. */
   readonly keepWording?: boolean | undefined;
-  /** Who is to rephrase and to compare. Undefined: the language model if it can, else rules. */
+  /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;
 }
 
 /** Which memories are read. */
 export interface MemoryFilter extends TrustFilter {
-  /** Only memories of one of these. Undefined or empty: of any. */
+  /** Only memories of these categories. Undefined or empty: of any. */
   readonly categories?: readonly MemoryCategory[] | undefined;
-  /** Memories that held then. Undefined: those that hold now. */
+  /** Memories that held at this time. Undefined: those that hold now. */
   readonly asOfTime?: TimeInput | undefined;
-  /** Only memories whose importance is now at least this. */
+  /** Only memories whose current importance is at least this. */
   readonly minImportance?: number | undefined;
   /** Only memories that have all these labels. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
@@ -45,29 +45,29 @@ export interface MemoryFilter extends TrustFilter {
 
 /** How memories are searched. */
 export interface SearchMemoriesOptions extends CallOptions, MemoryFilter {
-  /** The most memories wanted. Undefined: 5. -1: all. */
+  /** Maximum number of memories. Undefined: 5. -1: all. */
   readonly limit?: number | undefined;
-  /** Also memories that hold no more. Not together with `asOfTime`. */
+  /** Also memories that no longer hold. Not together with `asOfTime`. */
   readonly includeHistory?: boolean | undefined;
   /** Only memories that came from this conversation. */
   readonly sessionId?: string | undefined;
   /** Only results that score at least this. */
   readonly minScore?: number | undefined;
-  /** By what the query is answered. Undefined: words and vectors together. */
+  /** How the query is matched. Undefined: by words and vectors together. */
   readonly mode?: RetrieveMode | undefined;
-  /** What the contents may take together, estimated. Undefined: no bound. */
+  /** Maximum estimated tokens of all contents together. Undefined: no limit. */
   readonly maxTokens?: number | undefined;
-  /** Add to each result how its score came about. */
+  /** Explain the score of each result. */
   readonly explain?: boolean | undefined;
-  /** How many results are fetched at a time. Undefined: as many as fit into a response. */
+  /** Number of results to fetch at a time. Undefined: as many as fit in a response. */
   readonly pageSize?: number | undefined;
 }
 
 /** How memories are listed. */
 export interface ListMemoriesOptions extends CallOptions, MemoryFilter {
-  /** Only these memories; those that do not exist are left out. Undefined or empty: any. At most 1000. */
+  /** Only these memories, at most 1000; missing ones are skipped. Undefined or empty: any. */
   readonly ids?: readonly string[] | undefined;
-  /** Also memories that hold no more. Not together with `asOfTime`. */
+  /** Also memories that no longer hold. Not together with `asOfTime`. */
   readonly includeHistory?: boolean | undefined;
   /** Only memories that came from this conversation. */
   readonly sessionId?: string | undefined;
@@ -75,15 +75,15 @@ export interface ListMemoriesOptions extends CallOptions, MemoryFilter {
   readonly startTime?: TimeInput | undefined;
   /** Only memories whose `createTime` is before it. */
   readonly endTime?: TimeInput | undefined;
-  /** Turn the order round. */
+  /** Reverse the order. */
   readonly newestFirst?: boolean | undefined;
-  /** How many are fetched at a time. Undefined: 100. */
+  /** Number to fetch at a time. Undefined: 100. */
   readonly pageSize?: number | undefined;
 }
 
-/** The fields of a memory to correct. Undefined: the field stays as it is. */
+/** The fields of a memory to correct. Undefined: the field is left unchanged. */
 export interface MemoryChanges {
-  /** The fact, which is put into the third person, embedded and rated anew. */
+  /** The fact, which is put into the third person, embedded and rated again. */
   readonly content?: string | undefined;
   /** What it is about. */
   readonly category?: MemoryCategory | undefined;
@@ -93,15 +93,15 @@ export interface MemoryChanges {
   readonly importance?: number | undefined;
   /** When it began to hold. */
   readonly validFromTime?: TimeInput | undefined;
-  /** When it ceased to hold. Null: it still holds. */
+  /** The first moment at which it no longer holds. Null: it still holds. */
   readonly validUntilTime?: TimeInput | null | undefined;
-  /** When it ceases to exist. Null: never. */
+  /** When it expires. Null: never. */
   readonly expireTime?: TimeInput | null | undefined;
-  /** Another way to give `expireTime`: milliseconds from now. */
+  /** Milliseconds until it expires, in place of `expireTime`. */
   readonly ttlMs?: number | undefined;
-  /** For exact matching. Replaced whole. */
+  /** For exact matching. Replaced as a whole. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** JSON values to keep with the memory. Replaced whole. */
+  /** JSON values to store with the memory. Replaced as a whole. */
   readonly metadata?: JsonObject | undefined;
 }
 
@@ -109,9 +109,9 @@ export interface MemoryChanges {
 export interface UpdateMemoryOptions extends WriteOptions {
   /** Correct it only if this is the memory's version. Undefined: always. */
   readonly expectedVersion?: number | undefined;
-  /** Save the content as it is given, not in the third person. */
+  /** Save the content as given, not in the third person. */
   readonly keepWording?: boolean | undefined;
-  /** Who is to rephrase and to compare. Undefined: the language model if it can, else rules. */
+  /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;
 }
 
@@ -119,56 +119,56 @@ export interface UpdateMemoryOptions extends WriteOptions {
 export interface DeleteMemoryOptions extends WriteOptions {
   /** Remove it only if this is the memory's version. Undefined: always. */
   readonly expectedVersion?: number | undefined;
-  /** Remove also the memories that it superseded or was made out of. */
+  /** Also remove the memories that it superseded or was derived from. */
   readonly includeHistory?: boolean | undefined;
 }
 
-/** What is preloaded. `categories` undefined or empty: identity, preference and relationship. */
+/** Which memories are preloaded. `categories` undefined or empty: identity, preference and relationship. */
 export interface PreloadOptions extends CallOptions, MemoryFilter {
-  /** What the text may take, estimated. Undefined: 1000. -1: no bound. */
+  /** Maximum estimated tokens of the text. Undefined: 1000. -1: no limit. */
   readonly maxTokens?: number | undefined;
-  /** The most memories wanted, at most 1000. Undefined: 100. */
+  /** Maximum number of memories, up to 1000. Undefined: 100. */
   readonly limit?: number | undefined;
 }
 
-/** Where facts are looked for, and how they are saved. Required is one of `messages` and `sessionId`. */
+/** Where to look for facts, and how to save them. One of `messages` and `sessionId` is required. */
 export interface ExtractMemoriesOptions extends WriteOptions {
-  /** To look through, at most 200; they are not stored. Undefined or empty: the items of the session. */
+  /** Messages to examine, at most 200; they are not stored. Undefined or empty: the session's items. */
   readonly messages?: readonly ChatMessage[] | undefined;
-  /** The session to look through; with messages, the conversation that they are of. */
+  /** The session to examine; with messages, the conversation that they belong to. */
   readonly sessionId?: string | undefined;
-  /** Only items of the session written later than this revision. Only without messages. */
+  /** Examine items written after this revision. Only without messages. */
   readonly afterRevision?: number | undefined;
-  /** The most items of the session, the oldest first. Undefined: 100. Only without messages. */
+  /** Maximum number of items of the session, oldest first. Undefined: 100. Only without messages. */
   readonly limit?: number | undefined;
-  /** Memories that were put into the conversation: what repeats them is not new. */
+  /** Memories recalled into the conversation, so that repeating them is not new. */
   readonly recalledMemoryIds?: readonly string[] | undefined;
-  /** To look for. Undefined or empty: all. */
+  /** Categories to look for. Undefined or empty: all. */
   readonly categories?: readonly MemoryCategory[] | undefined;
-  /** Tell what would be saved, and write nothing. */
+  /** Return what would be saved, and write nothing. */
   readonly dryRun?: boolean | undefined;
-  /** What becomes of a fact that contradicts a known one. Undefined: it supersedes that. */
+  /** What to do with a fact that contradicts a known one. Undefined: supersede that one. */
   readonly onContradiction?: OnContradiction | undefined;
-  /** Who is to extract. Undefined: the language model if it can, else rules. */
+  /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;
-  /** Who has the memories saved, such as an agent's name. */
+  /** The actor that saves the memories, such as an agent's name. */
   readonly actor?: string | undefined;
-  /** For the memories. */
+  /** Labels of the memories. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Which memories are consolidated, and how. */
 export interface ConsolidateMemoriesOptions extends WriteOptions {
-  /** Tell what would be done, and write nothing. */
+  /** Return what would be done, and write nothing. */
   readonly dryRun?: boolean | undefined;
-  /** Of the memories to look at. Undefined or empty: all. */
+  /** Categories to examine. Undefined or empty: all. */
   readonly categories?: readonly MemoryCategory[] | undefined;
-  /** Of the memories to look at. Undefined or empty: all that hold. At most 1000. */
+  /** Memories to examine, at most 1000. Undefined or empty: all that hold. */
   readonly memoryIds?: readonly string[] | undefined;
-  /** The cosine from which on memories are looked at together. Undefined: the embedder's own. */
+  /** Cosine similarity from which memories are grouped. Undefined: the embedder's default. */
   readonly similarityThreshold?: number | undefined;
-  /** The most groups to work on, the most similar first. Undefined: 50. */
+  /** Maximum number of groups to work on, most similar first. Undefined: 50. */
   readonly limit?: number | undefined;
-  /** Who is to decide and to word. Undefined: the language model if it can, else rules. */
+  /** The decider. Undefined: the language model if it can, else rules. */
   readonly decideBy?: DecidedBy | undefined;
 }

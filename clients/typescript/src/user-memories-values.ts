@@ -1,4 +1,4 @@
-// Memories of a user, from their protobuf messages and to them.
+// Conversions of a user's memories to their protobuf messages and back.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
@@ -70,12 +70,12 @@ export function categoriesFrom(categories: readonly MemoryCategory[] = []): Cate
   return categories.map((category, index) => categoryFrom(category, `categories[${index}]`));
 }
 
-/** Returns the number of what becomes of a contradiction. */
+/** Returns the number of a way to handle a contradiction. */
 export function onContradictionFrom(value: OnContradiction | "unspecified" = "unspecified"): Contradictions {
   return enumFrom(Contradictions, value, "onContradiction");
 }
 
-/** Converts the part of a source that a caller sets. */
+/** Converts the fields of a source that a caller sets. */
 export function sourceFrom(source: MemorySourceInput): MessageInitShape<typeof MemorySourceSchema> {
   const { sessionId = "", itemIds = [], quote = "", actor = "" } = source;
   return { sessionId, itemIds: [...itemIds], quote, actor };
@@ -137,8 +137,8 @@ function optionalMemoryTo(memory: ProtoMemory | undefined): UserMemory | undefin
 }
 
 /**
- * Converts what is corrected in a memory; `paths` name the fields. One that is null is named and not set: the
- * server clears it.
+ * Converts the corrections of a memory; `paths` names their fields. A null field is named but not set, so that
+ * the server clears it.
  */
 export function changesFrom(changes: MemoryChanges): { memory: MemoryInit; paths: string[] } {
   const { content, category, reasoning, importance, ttlMs, labels, metadata } = changes;
@@ -170,7 +170,7 @@ export function memoryResultTo({ memory, score, explanation }: ProtoResult): Mem
   return { memory: memoryTo(memory), score, explanation: explanationTo(explanation) };
 }
 
-/** Converts the answer to a fact that was to be saved. */
+/** Converts the response of SaveMemory. */
 export function savedTo(response: SaveMemoryResponse): SavedMemory {
   return {
     ...decisionTo(response),
@@ -186,7 +186,7 @@ export function savedTo(response: SaveMemoryResponse): SavedMemory {
   };
 }
 
-/** Converts the answer to a correction. */
+/** Converts the response of UpdateMemory. */
 export function updatedTo(response: UpdateMemoryResponse): UpdatedMemory {
   return {
     ...decisionTo(response),
@@ -197,7 +197,7 @@ export function updatedTo(response: UpdateMemoryResponse): UpdatedMemory {
   };
 }
 
-/** Converts what belongs into every system prompt. */
+/** Converts the response of GetPreloadedMemories. */
 export function preloadedTo(response: GetPreloadedMemoriesResponse): PreloadedMemories {
   return {
     memories: response.memories.map(memoryTo),
@@ -208,7 +208,7 @@ export function preloadedTo(response: GetPreloadedMemoriesResponse): PreloadedMe
   };
 }
 
-/** Converts what was found in messages. */
+/** Converts the response of ExtractMemories. */
 export function extractionTo(response: ExtractMemoriesResponse): Extraction {
   return {
     ...decisionTo(response),
@@ -233,7 +233,7 @@ function extractedTo(extracted: ProtoExtracted): ExtractedMemory {
   };
 }
 
-/** Converts what a consolidation did. */
+/** Converts the response of ConsolidateMemories. */
 export function consolidationsTo(response: ConsolidateMemoriesResponse): Consolidations {
   return {
     ...decisionTo(response),

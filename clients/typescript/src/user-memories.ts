@@ -1,4 +1,4 @@
-// The methods of a client that keep facts about a user.
+// The client's methods for facts about a user.
 
 import { Bound } from "./bound.js";
 import { messageFrom, modeFrom } from "./convert.js";
@@ -49,19 +49,19 @@ import { durationFrom, int32From, int64From, objectFrom, timestampFrom } from ".
 
 const method = UserMemoryService.method;
 
-/** Facts about a user: each once, with its importance, its source and the time for which it holds. */
+/** Methods for facts about a user: each once, with importance, source and the time when it holds. */
 export abstract class UserMemoryMethods extends Bound {
   /**
-   * Saves a fact in the third person, unless it is known already.
+   * Saves a fact in the third person, unless it is already known.
    *
-   * A fact that contradicts a known one takes its place; that one stays in the history with its end.
+   * A fact that contradicts a known one replaces it; the history keeps the old one with its end.
    *
    * @param content - the fact, 10 to 500 characters
    * @param category - what it is about, such as "preference"
    * @param reasoning - why it is worth remembering, 10 to 200 characters
    * @throws InvalidArgumentError - a field is missing, too short, too long or malformed
-   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has none (LLM_REQUIRED)
-   * @throws UnavailableError - `decideBy` is "llm" and it failed (LLM_UNAVAILABLE); nothing was written
+   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has no model (LLM_REQUIRED)
+   * @throws UnavailableError - `decideBy` is "llm" and the model failed (LLM_UNAVAILABLE); nothing was written
    */
   async saveMemory(
     content: string,
@@ -89,7 +89,7 @@ export abstract class UserMemoryMethods extends Bound {
   }
 
   /**
-   * Returns the memories that fit a text best, the best first.
+   * Returns the memories that match a text best, best first.
    *
    * @param query - a text to find memories for, at most 64 KiB
    */
@@ -138,12 +138,12 @@ export abstract class UserMemoryMethods extends Bound {
   }
 
   /**
-   * Corrects those fields of a memory that are given, for the whole time that it holds.
+   * Corrects the given fields of a memory, for the whole time that it holds.
    *
-   * For a change in the world, such as a move to another city, save the new fact instead.
+   * For a change in the world, such as a move to another city, save a new fact instead.
    *
-   * @throws NotFoundError - no memory of this id is in the namespace
-   * @throws ConflictError - the memory has another version; `metadata.current_version` tells which
+   * @throws NotFoundError - the namespace has no memory with this id
+   * @throws ConflictError - the expected version is not the memory's, which is in `metadata.current_version`
    */
   async updateMemory(
     id: string,
@@ -166,11 +166,11 @@ export abstract class UserMemoryMethods extends Bound {
   /**
    * Removes a memory from the records and from every index.
    *
-   * With `includeHistory` also the memories that it superseded or was made out of go; without it they stay in
-   * the history, and none of them comes back to hold.
+   * `includeHistory` also removes the memories that it superseded or was derived from. Otherwise they stay in the
+   * history, and none of them holds again.
    *
-   * @throws NotFoundError - no memory of this id is in the namespace
-   * @throws ConflictError - the memory has another version than `expectedVersion`
+   * @throws NotFoundError - the namespace has no memory with this id
+   * @throws ConflictError - the memory's version is not `expectedVersion`
    */
   async deleteMemory(id: string, options: DeleteMemoryOptions = {}): Promise<RemovedMemories> {
     const request = {
@@ -184,7 +184,7 @@ export abstract class UserMemoryMethods extends Bound {
     return { count: Number(response.removedCount), revision: Number(response.revision) };
   }
 
-  /** Returns the memories that belong into every system prompt, and as a block of text for it. */
+  /** Returns the memories that belong in every system prompt, also as a block of text for it. */
   async getPreloadedMemories(options: PreloadOptions = {}): Promise<PreloadedMemories> {
     const request = {
       namespace: this.boundTo,
@@ -200,10 +200,10 @@ export abstract class UserMemoryMethods extends Bound {
   }
 
   /**
-   * Finds facts about the user in messages, or in what a session holds, and saves each.
+   * Finds facts about the user in messages or in the items of a session, and saves them.
    *
-   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has none (LLM_REQUIRED)
-   * @throws UnavailableError - `decideBy` is "llm" and it failed (LLM_UNAVAILABLE); nothing was written
+   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has no model (LLM_REQUIRED)
+   * @throws UnavailableError - `decideBy` is "llm" and the model failed (LLM_UNAVAILABLE); nothing was written
    */
   async extractMemories(options: ExtractMemoriesOptions): Promise<Extraction> {
     const request = {
@@ -227,8 +227,8 @@ export abstract class UserMemoryMethods extends Bound {
   /**
    * Merges memories that say much the same, and ends those that a later one contradicts.
    *
-   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has none (LLM_REQUIRED)
-   * @throws UnavailableError - `decideBy` is "llm" and it failed (LLM_UNAVAILABLE); nothing was written
+   * @throws FailedPreconditionError - `decideBy` is "llm" and the server has no model (LLM_REQUIRED)
+   * @throws UnavailableError - `decideBy` is "llm" and the model failed (LLM_UNAVAILABLE); nothing was written
    */
   async consolidateMemories(options: ConsolidateMemoriesOptions = {}): Promise<Consolidations> {
     const request = {

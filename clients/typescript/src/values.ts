@@ -1,4 +1,4 @@
-// JSON values, times, lengths of time and numbers, to protobuf's own types and back.
+// Conversions of JSON values, times, durations and numbers to protobuf's types and back.
 
 import type { JsonObject as ProtoObject } from "@bufbuild/protobuf";
 import { create, fromJson, toJson } from "@bufbuild/protobuf";
@@ -10,15 +10,15 @@ import type { Time, TimeInput } from "./times.js";
 
 const INT32_MAX = 2 ** 31 - 1;
 
-/** How many messages a JSON value may have inside each other: protobuf reads 100, some of them around it. */
+/** Maximum nesting of messages in a JSON value: protobuf reads 100 levels, some of them around it. */
 const LEVELS_MAX = 90;
 
 /**
  * Checks an object of JSON values and returns it as protobuf takes it; `where` names it in errors.
  *
  * @throws TypeError - a value is not a JSON value
- * @throws RangeError - an integer is beyond those that JavaScript holds exactly, or something is nested
- * deeper than protobuf can carry, which is some 30 objects or 45 arrays
+ * @throws RangeError - an integer is beyond those that JavaScript holds exactly, or values are nested too deeply
+ * for protobuf: some 30 objects or 45 arrays
  */
 export function objectFrom(data: JsonObject, where: string): ProtoObject {
   if (!isPlainObject(data)) {
@@ -27,25 +27,25 @@ export function objectFrom(data: JsonObject, where: string): ProtoObject {
   return checked(data, where, 0) as ProtoObject;
 }
 
-/** Returns an object of JSON values; of one that is not set an empty one. */
+/** Returns an object of JSON values, an empty one if unset. */
 export function objectTo(data: ProtoObject | undefined): JsonObject {
   return data ?? {};
 }
 
-/** Converts a JSON value; `where` names it in errors, which are those of `objectFrom`. */
+/** Converts a JSON value; `where` names it in errors. Throws like `objectFrom`. */
 export function valueFrom(value: JsonValue, where: string): Value {
   return fromJson(ValueSchema, checked(value, where, 1) as never);
 }
 
-/** Returns a JSON value. Undefined: none is set. */
+/** Returns a JSON value. Undefined: unset. */
 export function valueTo(value: Value | undefined): JsonValue | undefined {
   return value === undefined || value.kind.case === undefined ? undefined : toJson(ValueSchema, value);
 }
 
-/** Returns a copy of a JSON value without properties that are undefined. */
+/** Returns a copy of a JSON value without undefined properties. */
 function checked(value: unknown, where: string, levels: number): JsonValue {
   if (levels > LEVELS_MAX) {
-    throw new RangeError(`${where.slice(0, 100)}: is nested too deeply`);
+    throw new RangeError(`${where.slice(0, 100)}: nested too deeply`);
   }
   if (value === null || typeof value === "string" || typeof value === "boolean") {
     return value;
@@ -61,21 +61,21 @@ function checked(value: unknown, where: string, levels: number): JsonValue {
   }
   if (isPlainObject(value)) {
     const given = Object.entries(value).filter(([, entry]) => entry !== undefined);
-    // An object is a message with a map, and the entries of a map are messages, too.
+    // An object is a message with a map, whose entries are also messages.
     return Object.fromEntries(given.map(([key, entry]) => [key, checkedEntry(key, entry, where, levels + 3)]));
   }
   throw new TypeError(`${where}: ${nameOf(value)} is not a JSON value`);
 }
 
 function checkedEntry(key: string, entry: unknown, where: string, levels: number): JsonValue {
-  // Protobuf's library would set the prototype of the object and lose the entry.
+  // Protobuf's library would set the object's prototype and lose the entry.
   if (key === "__proto__") {
     throw new TypeError(`${where}: "__proto__" cannot be the name of a value`);
   }
   return checked(entry, `${where}.${key}`, levels);
 }
 
-// From here on JavaScript writes a number with an exponent: it was never meant as an integer.
+// From here JavaScript writes numbers with an exponent, so this was not meant as an integer.
 const WRITTEN_AS_FLOAT = 1e21;
 
 function checkedNumber(value: number, where: string): number {
@@ -93,7 +93,7 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
     return false;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
-  // Objects of another realm, as in `node:vm` and test runners, have a prototype of their own without one.
+  // Plain objects of another realm, as in `node:vm` and test runners, have a different root prototype.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
@@ -107,9 +107,9 @@ function nameOf(value: unknown): string {
 const TIME = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * Converts a time, to the nanosecond if it says so; `where` names it in errors.
+ * Converts a time, to the nanosecond if it has them; `where` names it in errors.
  *
- * @throws RangeError - it is no time, or names no zone
+ * @throws RangeError - it is not a time, or has no zone
  */
 export function timestampFrom(time: TimeInput, where: string): Timestamp {
   const parts = time instanceof Date ? TIME.exec(isoOf(time, where)) : TIME.exec(time);
@@ -136,32 +136,32 @@ export function timeTo(timestamp: Timestamp): Time {
   return `${whole}.${String(micros).padStart(6, "0")}Z`;
 }
 
-/** Returns a time as text. Undefined: it is not set. */
+/** Returns a time as text. Undefined: unset. */
 export function optionalTimeTo(timestamp: Timestamp | undefined): Time | undefined {
   return timestamp === undefined ? undefined : timeTo(timestamp);
 }
 
 /**
- * Converts a length of time in milliseconds, to the nanosecond; `where` names it in errors.
+ * Converts a duration in milliseconds, to the nanosecond; `where` names it in errors.
  *
  * @throws RangeError - it is not finite
  */
 export function durationFrom(millis: number, where: string): Duration {
   if (!Number.isFinite(millis)) {
-    throw new RangeError(`${where}: ${millis} is not a length of time`);
+    throw new RangeError(`${where}: ${millis} is not a duration`);
   }
   const seconds = Math.trunc(millis / 1000);
   const nanos = Math.round((millis - seconds * 1000) * 1_000_000);
   return create(DurationSchema, { seconds: BigInt(seconds), nanos });
 }
 
-/** Returns a length of time in milliseconds. */
+/** Returns a duration in milliseconds. */
 export function millisTo(duration: Duration | undefined): number {
   return duration === undefined ? 0 : Number(duration.seconds) * 1000 + duration.nanos / 1_000_000;
 }
 
 /**
- * Converts a whole number to one of 64 bits; `where` names it in errors.
+ * Converts a whole number to a 64-bit integer; `where` names it in errors.
  *
  * @throws RangeError - it is not a whole number that JavaScript holds exactly
  */
@@ -173,13 +173,13 @@ export function int64From(value: number, where: string): bigint {
 }
 
 /**
- * Checks a whole number of 32 bits; `where` names it in errors.
+ * Checks a 32-bit integer; `where` names it in errors.
  *
  * @throws RangeError - it is not a whole number, or too large
  */
 export function int32From(value: number, where: string): number {
   if (!Number.isInteger(value) || Math.abs(value) > INT32_MAX) {
-    throw new RangeError(`${where}: ${value} is not a whole number of 32 bits`);
+    throw new RangeError(`${where}: ${value} is not a 32-bit integer`);
   }
   return value;
 }
@@ -189,7 +189,7 @@ export function vectorFrom(vector: ArrayLike<number>): { values: number[] } {
   return { values: Array.from(vector) };
 }
 
-/** What protobuf says of an enum, as far as names need it. */
+/** The parts of protobuf's description of an enum that names need. */
 interface EnumNames {
   readonly [key: string | number]: string | number;
 }
@@ -207,7 +207,7 @@ export function enumFrom<N extends number>(names: EnumNames, value: string, wher
   return number as N;
 }
 
-/** Returns the name of an enum's value in lower case, "unspecified" for one that a newer server sends. */
+/** Returns the name of an enum's value in lower case, "unspecified" for a value of a newer server. */
 export function enumTo<T extends string>(names: EnumNames, number: number): T {
   const name = names[number] ?? "UNSPECIFIED";
   return String(name).toLowerCase() as T;

@@ -1,15 +1,15 @@
-// Text that UTF-8 can hold.
+// A check that texts can be encoded in UTF-8.
 
 /**
- * Checks all texts of a request. Protobuf would put U+FFFD in the place of half a surrogate pair, so that
- * another text than the caller's would be stored.
+ * Checks all texts of a request. Protobuf would replace half a surrogate pair by U+FFFD, so that the stored text
+ * would differ from the caller's.
  *
- * @throws TypeError - a text holds half a surrogate pair
+ * @throws TypeError - a text contains half a surrogate pair
  */
 export function requireWellFormed(request: unknown, where = "request"): void {
   if (typeof request === "string") {
     if (!request.isWellFormed()) {
-      throw new TypeError(`${where}: the text holds half a surrogate pair`);
+      throw new TypeError(`${where}: the text contains half a surrogate pair`);
     }
   } else if (Array.isArray(request)) {
     // Vectors have thousands of elements, and none of them is text.

@@ -16,13 +16,13 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// call makes a call whose request was read, and returns the message of its response.
+// call makes a call whose request has been read, and returns its response message.
 type call func(ctx context.Context) (proto.Message, error)
 
-// adapter reads a request and returns the call that it asks for.
+// adapter reads a request and returns its call.
 type adapter func(client *memory.Client, in *fields) call
 
-// adapters of the RPCs that have one request and one response, by service and name.
+// adapters of the RPCs with one request and one response, by service and name.
 var adapters = joined(
 	memoryAdapters, stateAdapters, adminAdapters,
 	userMemoryAdapters, interactionAdapters, knowledgeAdapters, overseerAdapters,
@@ -94,7 +94,7 @@ func requestOf(name string, text json.RawMessage) (*fields, error) {
 	return fieldsOf(request), nil
 }
 
-// withoutStar takes the update mask "*" out of a request: protojson takes it for a malformed path.
+// withoutStar removes the update mask "*" from a request, which protojson rejects as a malformed path.
 func withoutStar(text json.RawMessage) (rest json.RawMessage, isStar bool, err error) {
 	var request map[string]json.RawMessage
 	if err := json.Unmarshal(text, &request); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// notSent are the fields of requests that the client has no place for: it fetches pages itself, and
-// what only the server sets is none of a caller's business. Without a message: in every one.
+// notSent are the fields of requests that the client cannot send: it fetches pages itself, and callers do
+// not set what only the server sets. Without a message name: in every message.
 var notSent = []string{
 	"page_token",
 	"MemoryItem.update_time", "MemoryItem.revision", "MemoryItem.kind", "MemoryItem.facet_json",
@@ -35,13 +35,13 @@ var notSent = []string{
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it
-// joins, and a time to live, which answers never have.
+// joins, and a time to live, which responses never have.
 var notReturned = []string{
 	"next_page_token", "UserMemory.ttl", "Document.ttl",
 	"ListResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",
 }
 
-// full is a message with all fields set but those that are left out.
+// full returns a message with all fields set except those left out.
 func full(name protoreflect.FullName, leftOut []string) proto.Message {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(name)
 	if err != nil {
@@ -77,7 +77,7 @@ func setField(message protoreflect.Message, field protoreflect.FieldDescriptor, 
 	}
 }
 
-// fullValue is no default; numbers are all alike, as those of revisions are that stand for each other.
+// fullValue returns a value that is not the default. All numbers are equal, because some revisions must be.
 func fullValue(field protoreflect.FieldDescriptor, leftOut []string) protoreflect.Value {
 	switch field.Kind() {
 	case protoreflect.MessageKind:
@@ -150,8 +150,8 @@ func (r *recorder) dial(t *testing.T) *memory.Client {
 	return client
 }
 
-// exchange has the peer send a request, and answers it. The request must arrive as it is, and what the
-// peer writes must be the response.
+// exchange makes the peer send a request, and answers it. The request must arrive unchanged, and the peer
+// must write the response.
 func (r *recorder) exchange(t *testing.T, client *memory.Client, name string, request, response proto.Message) {
 	t.Helper()
 	r.request, r.response = request, response
@@ -171,7 +171,7 @@ func (r *recorder) exchange(t *testing.T, client *memory.Client, name string, re
 	}
 }
 
-// Each RPC is called with a request that has every field that the client has a place for.
+// Each RPC is called with a request that has every field that the client can send.
 func TestEveryFieldArrivesAndComesBack(t *testing.T) {
 	kept := &recorder{}
 	client := kept.dial(t)
@@ -187,7 +187,7 @@ func TestEveryFieldArrivesAndComesBack(t *testing.T) {
 	}
 }
 
-// An item and a part are one of several things: each of them makes its way.
+// Items and parts have variants: each one is sent and returned.
 func TestEveryContentArrivesAndComesBack(t *testing.T) {
 	kept := &recorder{}
 	client := kept.dial(t)

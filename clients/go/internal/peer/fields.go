@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// fields reads a request. It notes which fields are read, so that a field that an adapter has no
-// place for shows: check finds it before the call is made.
+// fields reads a request. It notes which fields are read, so that check finds a field that an adapter
+// ignores, before the call is made.
 type fields struct {
 	message  protoreflect.Message
 	isRead   map[protoreflect.Name]bool
@@ -27,8 +27,8 @@ func fieldsOf(message proto.Message) *fields {
 	return &fields{message: message.ProtoReflect(), isRead: map[protoreflect.Name]bool{}}
 }
 
-// check returns an inexpressible error for the first field that is set and was not read, or whose
-// value the client has no form for.
+// check returns an inexpressible error for the first field that is set but was not read, or whose value
+// the client cannot express.
 func (f *fields) check() error {
 	if len(f.refused) > 0 {
 		return inexpressible{f.refused[0]}
@@ -52,7 +52,7 @@ func (f *fields) path(name protoreflect.Name) string {
 	return fmt.Sprintf("%s.%s", f.message.Descriptor().Name(), name)
 }
 
-// refuse notes that the client has no form for what a field holds.
+// refuse notes that the client cannot express the value of a field.
 func (f *fields) refuse(name protoreflect.Name) {
 	f.refused = append(f.refused, f.path(name))
 }
@@ -132,7 +132,7 @@ func (f *fields) labels(name protoreflect.Name) map[string]string {
 	return labels
 }
 
-// enum reads an enumeration as the client writes it: the name without its prefix, in small letters.
+// enum reads an enumeration as the client writes it: the name without its prefix, in lower case.
 func (f *fields) enum(name protoreflect.Name) string {
 	return f.enumText(f.field(name), f.get(name).Enum())
 }
@@ -158,12 +158,12 @@ func (f *fields) enumText(field protoreflect.FieldDescriptor, number protoreflec
 	return strings.ToLower(strings.TrimPrefix(string(value.Name()), enumPrefix(field.Enum())))
 }
 
-// enumPrefix is what the names of an enumeration's values begin with.
+// enumPrefix returns the prefix of the names of an enumeration's values.
 func enumPrefix(enum protoreflect.EnumDescriptor) string {
 	return strings.TrimSuffix(string(enum.Values().ByNumber(0).Name()), "UNSPECIFIED")
 }
 
-// child reads a message inside this one. Nil: it is not set.
+// child reads a message inside this one. Nil: unset.
 func (f *fields) child(name protoreflect.Name) *fields {
 	value := f.get(name)
 	if !f.has(name) {
@@ -187,13 +187,13 @@ func (f *fields) adopt(message protoreflect.Message) *fields {
 	return child
 }
 
-// known reads a message of one of protobuf's own types. False: it is not set.
+// known reads a message of one of protobuf's own types. False: unset.
 func known[M proto.Message](f *fields, name protoreflect.Name) (M, bool) {
 	message, _ := f.get(name).Message().Interface().(M)
 	return message, f.has(name)
 }
 
-// time reads a time; the client's zero time stands for none, so that one that is sent is refused.
+// time reads a time. The client's zero time means none, so a zero time that is set is refused.
 func (f *fields) time(name protoreflect.Name) time.Time {
 	timestamp, isSet := known[*timestamppb.Timestamp](f, name)
 	if !isSet {
@@ -205,7 +205,7 @@ func (f *fields) time(name protoreflect.Name) time.Time {
 	return timestamp.AsTime()
 }
 
-// duration reads a duration; the client's zero stands for none, so that one that is sent is refused.
+// duration reads a duration. The client's zero means none, so a zero that is set is refused.
 func (f *fields) duration(name protoreflect.Name) time.Duration {
 	given := f.optionalDuration(name)
 	if given == nil {
@@ -242,7 +242,7 @@ func (f *fields) value(name protoreflect.Name) any {
 	return value.AsInterface()
 }
 
-// mask reads a field mask; one without paths is none for the client, so that it is refused.
+// mask reads a field mask. For the client an empty mask means none, so it is refused.
 func (f *fields) mask(name protoreflect.Name) []string {
 	mask, isSet := known[*fieldmaskpb.FieldMask](f, name)
 	if isSet && len(mask.GetPaths()) == 0 {

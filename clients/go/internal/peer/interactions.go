@@ -67,7 +67,7 @@ func storeResponse(client *memory.Client, in *fields) call {
 	}
 }
 
-// originalMessage reads what a message said. Nil: it is not given.
+// originalMessage reads the contents of a message. Nil: not given.
 func (f *fields) originalMessage() *memory.OriginalMessage {
 	if f == nil {
 		return nil

@@ -28,7 +28,7 @@ func (f *fields) item() *memory.Item {
 	}
 }
 
-// provenance reads what is said of where an item comes from. Nil: there is none.
+// provenance reads the provenance of an item. Nil: there is none.
 func (f *fields) provenance() *memory.Provenance {
 	if f == nil {
 		return nil
@@ -61,7 +61,7 @@ func provenanceOf(provenance *memory.Provenance) *memoryv1.Provenance {
 	}
 }
 
-// importedItem reads an item to be imported, which is as an export wrote it.
+// importedItem reads an item to be imported, in the form of an export.
 func (f *fields) importedItem() *memory.Item {
 	item := f.item()
 	item.UpdateTime = f.time("update_time")
@@ -92,7 +92,7 @@ func (f *fields) content() any {
 	return nil
 }
 
-// embedding reads a vector. One that is set and has no numbers is not nil.
+// embedding reads a vector. An empty one that is set is not nil.
 func (f *fields) embedding(name protoreflect.Name) []float32 {
 	inner := f.child(name)
 	if inner == nil {
@@ -161,7 +161,7 @@ func (f *fields) toolCallResult() *llms.ToolCallResult {
 		IsError:    f.flag("is_error"),
 	}
 	if f.has("result") && result.Result == nil {
-		result.Result = llms.Null{} // nil is "none was given" for the client.
+		result.Result = llms.Null{} // nil means "not given" for the client.
 	}
 	return result
 }

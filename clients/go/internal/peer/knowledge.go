@@ -18,7 +18,7 @@ var knowledgeAdapters = map[string]adapter{
 	"KnowledgeService/SearchFragments": searchFragments,
 }
 
-// split reads how a text is split. Nil: it is not given.
+// split reads split options. Nil: not given.
 func (f *fields) split() *memory.SplitOptions {
 	if f == nil {
 		return nil
@@ -73,7 +73,7 @@ func addDocument(client *memory.Client, in *fields) call {
 	}
 }
 
-// document reads a document to be added, without what only the server sets. Nil: there is none.
+// document reads a document to be added, without the fields that only the server sets. Nil: there is none.
 func (f *fields) document() *memory.Document {
 	if f == nil {
 		return nil

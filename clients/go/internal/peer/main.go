@@ -15,7 +15,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// streamTimeout ends a stream that does not bring what was asked for.
+// streamTimeout ends a stream that does not yield the expected messages.
 const streamTimeout = 40 * time.Second
 
 // step is one line of input.
@@ -34,7 +34,7 @@ type answer struct {
 	Inexpressible string            `json:"inexpressible,omitempty"`
 }
 
-// refusal is how a call failed.
+// refusal describes a failed call.
 type refusal struct {
 	Code     string            `json:"code"`
 	Reason   string            `json:"reason"`
@@ -42,7 +42,7 @@ type refusal struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// inexpressible is the error of a request that the client has no place for.
+// inexpressible is the error of a request that the client cannot express.
 type inexpressible struct{ where string }
 
 func (i inexpressible) Error() string { return i.where }
@@ -86,8 +86,8 @@ func serve(address string, input io.Reader, output io.Writer) error {
 	}
 }
 
-// answerTo makes a call. Its error is that of a line that asks for no call, or of a failure that is
-// none of the client's own.
+// answerTo makes a call. It returns an error for a line without a call, or for a failure outside the
+// client.
 func answerTo(client *memory.Client, line []byte) (*answer, error) {
 	var asked step
 	if err := json.Unmarshal(line, &asked); err != nil {

@@ -26,7 +26,7 @@ func scoped(client *memory.Client, in *fields) *memory.Client {
 	return client.Namespace(in.text("namespace"))
 }
 
-// writeOptions reads the request id, and what makes a write conditional where the request has that.
+// writeOptions reads the request id, and the conditions of a write if the request has any.
 func writeOptions(in *fields) []memory.WriteOption {
 	var options []memory.WriteOption
 	if id := in.text("request_id"); id != "" {
@@ -147,7 +147,7 @@ func (f *fields) scoreWeights() memory.ScoreWeights {
 	}
 }
 
-// filterOptions reads what retrieving and listing have in common.
+// filterOptions reads the options common to retrieving and listing.
 func filterOptions(in *fields) []memory.MemoryRetrieveOption {
 	options := []memory.MemoryRetrieveOption{
 		memory.WithSession(in.text("session_id")),

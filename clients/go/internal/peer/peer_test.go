@@ -13,7 +13,7 @@ import (
 	memory "github.com/memory-service/memory-service/clients/go"
 )
 
-// nowhere is where no server is: what the peer answers without asking one needs none.
+// nowhere is an address without a server, for requests that the peer answers without one.
 const nowhere = "127.0.0.1:9"
 
 func answers(t *testing.T, lines ...string) []answer {

@@ -82,7 +82,7 @@ func clearState(client *memory.Client, in *fields) call {
 	}
 }
 
-// importedEntry reads a state to be imported, which is as an export wrote it.
+// importedEntry reads a state to be imported, in the form of an export.
 func (f *fields) importedEntry() *memory.StateEntry {
 	return &memory.StateEntry{
 		Key:         f.text("key"),

@@ -14,7 +14,7 @@ import (
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
-// collected converts all that an iteration of the client yields.
+// collected converts all values that an iteration of the client yields.
 func collected[N, P any](all iter.Seq2[N, error], convert func(N) P) ([]P, error) {
 	var converted []P
 	for native, err := range all {
@@ -39,7 +39,7 @@ func answersOf[M proto.Message](responses []M) (*answer, error) {
 	return &answer{Responses: texts}, nil
 }
 
-// watch waits for as many changes as the step takes, and then ends the call.
+// watch waits for the number of changes in the step, and then ends the call.
 func watch(ctx context.Context, client *memory.Client, asked *step) (*answer, error) {
 	in, err := requestOf(asked.Call, asked.Request)
 	if err != nil {
@@ -114,7 +114,7 @@ func recordOf(record memory.Record) *memoryv1.ExportResponse {
 	panic(fmt.Sprintf("the client exported a %T", record))
 }
 
-// importRecords hands the records of all requests over as one iteration.
+// importRecords passes the records of all requests as one iteration.
 func importRecords(ctx context.Context, client *memory.Client, asked *step) (*answer, error) {
 	var batches [][]memory.Record
 	var options []memory.ImportOption
@@ -126,7 +126,7 @@ func importRecords(ctx context.Context, client *memory.Client, asked *step) (*an
 		if index == 0 {
 			client = scoped(client, in)
 			options = append(options, memory.WithOnDuplicate(memory.OnDuplicate(in.enum("on_duplicate"))))
-		} // The client names the namespace once: another one later is left unread.
+		} // The client names the namespace once, so a later one stays unread.
 		batches = append(batches, recordsOf(in))
 		if err := in.check(); err != nil {
 			return nil, err
@@ -153,8 +153,8 @@ func importRecords(ctx context.Context, client *memory.Client, asked *step) (*an
 	})
 }
 
-// batchSize returns how many records the batches have. The client makes batches itself, all of one size
-// but the last, which may have fewer: others it has no form for.
+// batchSize returns the number of records in the batches. The client makes the batches, all of one size
+// except the last, which may be smaller. It cannot express others.
 func batchSize(batches [][]memory.Record) (int, error) {
 	size := 0
 	for index, batch := range batches {

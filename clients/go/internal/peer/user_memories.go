@@ -32,7 +32,7 @@ func (f *fields) onContradiction() memory.OnContradiction {
 	return memory.OnContradiction(f.enum("on_contradiction"))
 }
 
-// source reads where a fact came from, without what only the server sets. Nil: it is not given.
+// source reads the source of a fact, without the fields that only the server sets. Nil: not given.
 func (f *fields) source() *memory.MemorySource {
 	if f == nil {
 		return nil

@@ -73,7 +73,7 @@ type enumerated interface {
 	Descriptor() protoreflect.EnumDescriptor
 }
 
-// enumOf finds the number of a value as the client returns it. Of none it is the unspecified one.
+// enumOf returns the number of a value as the client returns it; for an empty one, the unspecified number.
 func enumOf[E enumerated, S ~string](text S) E {
 	var unspecified E
 	if text == "" {

@@ -1,4 +1,4 @@
-"""The methods of a client that look after a server and its namespaces."""
+"""The client's methods for administration."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from memory_client.models import (
 
 
 class AdminMethods(Bound):
-    """What a server is and holds, and the care of its data."""
+    """Methods that describe and maintain a server and its namespaces."""
 
     async def info(self) -> ServerInfo:
-        """Return what the server is: version, store, embedder, limits."""
+        """Return the server's version, store, embedder, limits and more."""
         return await self._transport.unary(admin.info())
 
     def list_namespaces(self, *, prefix: str = "", page_size: int = 0) -> AsyncIterator[NamespaceSummary]:
@@ -34,7 +34,7 @@ class AdminMethods(Bound):
         return self._transport.entries(admin.list_namespaces(prefix, page_size))
 
     async def namespace_stats(self) -> NamespaceStats:
-        """Return what the client's namespace holds.
+        """Return the contents of the client's namespace in numbers.
 
         Raises:
             NotFound: Nothing was ever written to it.
@@ -42,7 +42,7 @@ class AdminMethods(Bound):
         return await self._transport.unary(admin.namespace_stats(self._namespace))
 
     async def delete_namespace(self) -> Removed:
-        """Remove the client's namespace with all it holds; the next write begins a new one.
+        """Remove the client's namespace with all its contents; the next write creates a new one.
 
         Raises:
             NotFound: There is no such namespace.
@@ -52,16 +52,16 @@ class AdminMethods(Bound):
     async def reembed(self, *, replace_client_vectors: bool = False) -> Reembedding:
         """Move the client's namespace to the server's embedder.
 
-        It returns when that is begun: the items are embedded in the background, also after a restart,
-        and `namespace_stats().pending_count` tells how many wait. Until then they are found by their
-        words alone.
+        It returns when the move has begun. The items are embedded in the background, also after a restart;
+        `namespace_stats().pending_count` is the number still waiting. Until then they are found only by
+        their words.
 
         Args:
-            replace_client_vectors: Also where the vectors are the clients' own, which are lost by this.
+            replace_client_vectors: Also replace vectors that clients provided, which are then lost.
 
         Raises:
             NotFound: There is no such namespace.
-            FailedPrecondition: The server has no embedder, or the vectors are the clients' own.
+            FailedPrecondition: The server has no embedder, or clients provided the vectors.
             Unavailable: The embedder does not answer; nothing was changed.
         """
         return await self._transport.unary(admin.reembed(self._namespace, replace_client_vectors))
@@ -76,22 +76,22 @@ class AdminMethods(Bound):
         dry_run: bool = False,
         request_id: str | None = None,
     ) -> UndoneWrites:
-        """Take back what somebody wrote to the client's namespace since a time.
+        """Undo the writes of a writer to the client's namespace since a time.
 
-        Items and states that they added are removed, and what they replaced gets back the version before.
-        What they deleted cannot come back. One that was interrupted goes on when it is repeated.
+        Items and states that the writer added are removed; replaced ones get back their previous version.
+        Deletions cannot be undone. Repeat an interrupted call to continue it.
 
         Args:
-            since: The time from which on they wrote, by the server's clock.
-            writer: Whose writes, as `Provenance.writer` says. Empty: of any name.
-            credential_id: With which credential. Empty: with any.
-            any_writer: Everybody's, also of those without a name; without it `writer` or `credential_id` is
-                required.
-            dry_run: Tell what would be done, and do nothing.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            since: Undo writes since this time, by the server's clock.
+            writer: Only writes with this `Provenance.writer`. Empty: of any.
+            credential_id: Only writes with this credential. Empty: with any.
+            any_writer: Undo the writes of all writers, also of those without a name. Without it, `writer` or
+                `credential_id` is required.
+            dry_run: Return what would be done, and change nothing.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            InvalidArgument: It is not said whose writes.
+            InvalidArgument: The writer is missing.
         """
         return await self._transport.unary(
             admin.undo_writes(
@@ -106,32 +106,29 @@ class AdminMethods(Bound):
         )
 
     def list_quarantined(self, *, page_size: int = 0) -> AsyncIterator[QuarantinedWrite]:
-        """Yield the writes of the client's namespace that the server's write policy put into quarantine.
-
-        They come the oldest first, page by page.
-        """
+        """Yield the writes to the client's namespace that are in quarantine, oldest first, page by page."""
         return self._transport.entries(admin.list_quarantined(self._namespace, page_size))
 
     async def review_quarantined(self, id: str, decision: QuarantineDecision | str) -> ReviewedWrite:
-        """Release a write of the client's namespace out of quarantine, or delete it. It is tried once.
+        """Release or delete a write of the client's namespace that is in quarantine. It is never retried.
 
-        What is released takes place as if it came now, with the provenance that it came with.
+        A released write is applied as if it were made now, with its original provenance.
 
         Args:
-            id: The write, as `list_quarantined` tells it.
+            id: The write's id, from `list_quarantined`.
             decision: "release" or "delete".
 
         Raises:
-            NotFound: It is not in quarantine, or no more.
-            AlreadyExists: An item of its id was written meanwhile: it stays.
-            Conflict: What it changes was changed meanwhile: it stays.
+            NotFound: The write is not in quarantine, or no longer there.
+            AlreadyExists: An item with its id was written meanwhile: the write stays in quarantine.
+            Conflict: The items it changes were changed meanwhile: the write stays in quarantine.
         """
         return await self._transport.unary(admin.review_quarantined(self._namespace, id, decision))
 
     async def flush(self, *, timeout_s: float | None = None) -> timedelta:
-        """Move the log into the database and save the indexes; return how long it took.
+        """Move the log into the database and save the indexes; return how long that took.
 
-        Acknowledged writes are on disk without it; it makes the next start of the server quicker.
+        Acknowledged writes are on disk without it; it makes the next start of the server faster.
         """
         return await self._transport.unary(admin.flush(), timeout_s)
 
@@ -139,8 +136,8 @@ class AdminMethods(Bound):
         """Write a consistent copy of all records to the server's backup folder.
 
         Args:
-            name: Of the backup. Empty: made of the present time. One that exists is refused.
-            timeout_s: How long to wait. None: as long as it takes.
+            name: Name of the backup, which must not exist. Empty: made from the current time.
+            timeout_s: Seconds to wait. None: no limit.
 
         Raises:
             Unsupported: The server's store has nothing on disk.

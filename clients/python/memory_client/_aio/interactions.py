@@ -1,4 +1,4 @@
-"""The methods of a client that keep what was said to an agent, its answers and its reflections."""
+"""The client's methods for messages to an agent, its responses and its reflections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_client.models import RetrieveMode, SourceKind
 
 
 class InteractionMethods(Bound):
-    """Messages to an agent, its responses and its reflections: items of the client's namespace."""
+    """Methods for messages to an agent, its responses and its reflections, which are items."""
 
     async def store_interaction(
         self,
@@ -30,21 +30,21 @@ class InteractionMethods(Bound):
         id: str = "",
         request_id: str | None = None,
     ) -> Interaction:
-        """Write a message that somebody sent to the agent; return it as written.
+        """Write a message to the agent; return it as written.
 
         Args:
-            sender: Such as a user's id.
+            sender: The sender, such as a user's id.
             content: The text of the message.
             session_id: The conversation that it belongs to.
-            create_time: When it was said, an aware datetime. None: now. It filters, but never orders.
+            create_time: When it was said, an aware datetime. None: now. Used to filter, never to order.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with it.
-            ttl: How long it lives, a timedelta or seconds. None: for ever.
-            id: Names the item. Empty: the server makes an id.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            ttl: Time until it expires, a timedelta or seconds. None: never.
+            id: Id of the item. Empty: the server makes one.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            AlreadyExists: An item of this id exists.
+            AlreadyExists: An item with this id exists.
         """
         call = interactions.store_interaction(
             self._namespace,
@@ -75,25 +75,25 @@ class InteractionMethods(Bound):
         id: str = "",
         request_id: str | None = None,
     ) -> Interaction:
-        """Write what the agent answered, linked to the message; return it as written.
+        """Write a response of the agent, linked to the message that it answers; return it as written.
 
         Args:
             content: The text of the response.
             in_response_to: The id of the message that it answers. Empty: see `original_message`.
-            original_message: What that message said, for one who does not have the id: the newest message
-                that says this is linked. None, and no id either: the response is linked to no message.
+            original_message: Contents of that message, for callers without its id: the newest message with
+                these contents is linked. If both are missing, the response is not linked.
             sender: The agent that answers. Empty: "system".
             session_id: The conversation that it belongs to. Empty: that of the message.
             create_time: When it was said, an aware datetime. None: now.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with it.
-            ttl: How long it lives, a timedelta or seconds. None: for ever.
-            id: Names the item. Empty: the server makes an id.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            ttl: Time until it expires, a timedelta or seconds. None: never.
+            id: Id of the item. Empty: the server makes one.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
             NotFound: There is no such message.
-            AlreadyExists: An item of this id exists.
+            AlreadyExists: An item with this id exists.
         """
         call = interactions.store_response(
             self._namespace,
@@ -125,22 +125,22 @@ class InteractionMethods(Bound):
         id: str = "",
         request_id: str | None = None,
     ) -> Interaction:
-        """Write a thought of the agent about its own doing; return it as written.
+        """Write a thought of the agent about its own actions; return it as written.
 
         Args:
             content: The text of the reflection.
-            interaction_ids: What it is about, at most 100. They need not exist.
+            interaction_ids: The interactions that it is about, at most 100. They need not exist.
             sender: The agent that reflects. Empty: "system".
             session_id: The conversation that it belongs to.
             create_time: When it was thought, an aware datetime. None: now.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with it.
-            ttl: How long it lives, a timedelta or seconds. None: for ever.
-            id: Names the item. Empty: the server makes an id.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            ttl: Time until it expires, a timedelta or seconds. None: never.
+            id: Id of the item. Empty: the server makes one.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            AlreadyExists: An item of this id exists.
+            AlreadyExists: An item with this id exists.
         """
         call = interactions.store_reflection(
             self._namespace,
@@ -176,24 +176,24 @@ class InteractionMethods(Bound):
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
     ) -> RelevantContext:
-        """Return the messages and responses that fit a text best, then the reflections that do.
+        """Return the messages and responses that match a text best, then the reflections that do.
 
         Args:
             query: Usually the new message.
-            interaction_limit: The most messages and responses wanted, at most 100.
-            reflection_limit: The most reflections wanted, at most 100.
-            session_id: Only messages and responses of this conversation; reflections of it or of none.
+            interaction_limit: Maximum number of messages and responses, up to 100.
+            reflection_limit: Maximum number of reflections, up to 100.
+            session_id: Only messages and responses of this conversation, and reflections of it or of none.
             sender: Only messages of this sender, with the responses to them. Empty: of any.
-            exclude_ids: Left out, such as the new message's own id when it is stored already. At most 100.
-            labels: Only what has all these labels.
-            start_time: Only what has a create_time at or after it.
-            end_time: Only what has a create_time before it.
+            exclude_ids: Ids to omit, such as the new message's if it is already stored. At most 100.
+            labels: Only interactions that have all these labels.
+            start_time: Only interactions whose create_time is at or after it.
+            end_time: Only interactions whose create_time is before it.
             min_score: Only results that score at least this.
-            mode: By what the query is answered. None: words and vectors together.
-            max_tokens: What the texts may take together, estimated. None: no bound.
-            explain: Add to each result how its score came about.
-            min_trust: Only what is trusted at least this much, 0 to 1; so the message that is answered.
-            sources: Only what comes from one of these. Empty: from any.
+            mode: How the query is matched. None: by words and vectors together.
+            max_tokens: Maximum estimated tokens of all texts together. None: no limit.
+            explain: Explain the score of each result.
+            min_trust: Only interactions, and answered messages, that are trusted at least this much, 0 to 1.
+            sources: Only interactions from these sources. Empty: from any.
         """
         call = interactions.retrieve_relevant_context(
             self._namespace,
@@ -228,18 +228,18 @@ class InteractionMethods(Bound):
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
     ) -> Found[InteractionPair]:
-        """Return the newest messages, the newest first, each with its responses.
+        """Return the newest messages, newest first, each with its responses.
 
         Args:
-            limit: The most messages wanted. -1: all.
+            limit: Maximum number of messages. -1: all.
             session_id: Only messages of this conversation. Empty: of any.
             sender: Only messages of this sender. Empty: of any.
             labels: Only messages that have all these labels.
             start_time: Only messages whose create_time is at or after it.
             end_time: Only messages whose create_time is before it.
-            page_size: How many are fetched at a time; 0: as many as fit into a response.
-            min_trust: Only messages that are trusted at least this much, 0 to 1, with such responses.
-            sources: Only messages that come from one of these, with such responses. Empty: from any.
+            page_size: Number to fetch at a time; 0: as many as fit in a response.
+            min_trust: Only messages and responses that are trusted at least this much, 0 to 1.
+            sources: Only messages and responses from these sources. Empty: from any.
         """
         call = interactions.retrieve_last_interactions(
             self._namespace,

@@ -1,4 +1,4 @@
-"""The methods of a client that keep documents and search their fragments."""
+"""The client's methods for documents and their fragments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_client.models import RetrieveMode, SourceKind
 
 
 class KnowledgeMethods(Bound):
-    """Documents: kept whole, searched by their fragments. All in the client's namespace."""
+    """Methods for documents of the client's namespace: kept whole, searched by their fragments."""
 
     async def handle_message(
         self,
@@ -32,23 +32,23 @@ class KnowledgeMethods(Bound):
         overlap_characters: int | None = None,
         request_id: str | None = None,
     ) -> HandledMessage:
-        """Save the agent's latest message of a conversation as a document, if a text is a command to.
+        """Save the agent's latest message of a conversation as a document if a text is a command to save.
 
         Args:
-            session_id: The conversation, or room, that the message was sent in.
+            session_id: The conversation, or room, of the message.
             text: The message that may be a command, such as "save this". It is not stored.
-            message_id: The id of the item that is this message, if it is stored: it is never chosen.
-            agent_name: The name that the agent's messages have. Empty: any message of the assistant.
-            commands: Commands that count, in place of the server's.
-            max_recent_messages: How many of the last messages are looked at. None: the server's number.
-            labels: For the document.
-            metadata: For the document.
-            max_characters: The most code points of a fragment. None: the server's number.
-            overlap_characters: The most that a fragment repeats of the one before. None: the server's.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            message_id: Item id of this message, if it is stored, so that it is not chosen.
+            agent_name: Name in the agent's messages. Empty: any message of the assistant.
+            commands: Recognised commands, in place of the server's.
+            max_recent_messages: Number of last messages to examine. None: the server's default.
+            labels: Labels of the document.
+            metadata: Metadata of the document.
+            max_characters: Maximum number of code points of a fragment. None: the server's default.
+            overlap_characters: Maximum overlap of fragments, in code points. None: the server's default.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            MemoryServiceError: `metadata["feedback"]` of the error is what to tell the user.
+            MemoryServiceError: The error's `metadata["feedback"]` is a message for the user.
         """
         call = knowledge.handle_message(
             self._namespace,
@@ -85,29 +85,29 @@ class KnowledgeMethods(Bound):
         expected_version: int | None = None,
         request_id: str | None = None,
     ) -> Document:
-        """Split a text and keep it with its fragments, all or nothing; return it without its text.
+        """Split a text and store it with its fragments, all or nothing; return it without its text.
 
         Args:
-            text: Of the document, at most 1 MiB.
-            title: Of the document.
-            source: What the text comes from, such as a URL or a file's name. Never opened.
+            text: Text of the document, at most 1 MiB.
+            title: Title of the document.
+            source: Where the text comes from, such as a URL or a file name. Never opened.
             session_id: The conversation that it belongs to.
-            labels: For exact matching, as in {"topic": "travel"}. Its fragments are found by them too.
+            labels: For exact matching, as in {"topic": "travel"}. Searches for fragments also match them.
             metadata: JSON values to keep with the document.
-            create_time: When the text came about, an aware datetime. None: now.
-            ttl: How long the document lives, a timedelta or seconds. None: for ever.
-            expire_time: Another way to say it: the moment when the document ceases to exist.
-            id: Names the document. Empty: the server makes an id.
-            max_characters: The most code points of a fragment. None: the server's number.
-            overlap_characters: The most that a fragment repeats of the one before. None: the server's.
-            replace: Take the place of the document that has this id, if there is one.
-            expected_version: Only if this is the document's version; 0: only if there is none. Only with
-                `replace`.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            create_time: When the text was created, an aware datetime. None: now.
+            ttl: Time until the document expires, a timedelta or seconds. None: never.
+            expire_time: When the document expires, in place of `ttl`.
+            id: Id of the document. Empty: the server makes one.
+            max_characters: Maximum number of code points of a fragment. None: the server's default.
+            overlap_characters: Maximum overlap of fragments, in code points. None: the server's default.
+            replace: Replace the document with this id, if there is one.
+            expected_version: Write only if this is the document's version; 0: only if there is none. Only
+                with `replace`.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            AlreadyExists: A document of this id exists, and `replace` is not set.
-            Conflict: The document has another version; `metadata["current_version"]` tells which.
+            AlreadyExists: A document with this id exists, and `replace` is not set.
+            Conflict: The expected version is not the document's, which is in `metadata["current_version"]`.
         """
         call = knowledge.add_document(
             self._namespace,
@@ -130,14 +130,14 @@ class KnowledgeMethods(Bound):
         return await self._transport.unary(call)
 
     async def get_document(self, id: str, *, include_fragments: bool = False, page_size: int = 0) -> Document:
-        """Return a document with its text and, if asked for, all its fragments.
+        """Return a document with its text and, if requested, all its fragments.
 
-        `page_size` is how many fragments are fetched at a time; 0: 100.
+        `page_size` is the number of fragments to fetch at a time; 0: 100.
 
         Raises:
-            NotFound: No document of this id is in the namespace.
+            NotFound: The namespace has no document with this id.
             InvalidArgument: The document was replaced while its fragments were fetched
-                (INVALID_PAGE_TOKEN): ask again.
+                (INVALID_PAGE_TOKEN): call again.
         """
         call = knowledge.get_document(
             self._namespace, id, include_fragments=include_fragments, page_size=page_size
@@ -163,10 +163,10 @@ class KnowledgeMethods(Bound):
             labels: Only documents that have all these labels.
             start_time: Only documents whose create_time is at or after it.
             end_time: Only documents whose create_time is before it.
-            newest_first: Turn the order round.
-            page_size: How many are fetched at a time; 0: 100.
+            newest_first: Reverse the order.
+            page_size: Number to fetch at a time; 0: 100.
             min_trust: Only documents that are trusted at least this much, 0 to 1.
-            sources: Only documents whose content comes from one of these. Empty: from any.
+            sources: Only documents whose content comes from these sources. Empty: from any.
         """
         call = knowledge.list_documents(
             self._namespace,
@@ -187,8 +187,8 @@ class KnowledgeMethods(Bound):
         """Remove a document and all its fragments.
 
         Raises:
-            NotFound: No document of this id is in the namespace.
-            Conflict: The document has another version than `expected_version`.
+            NotFound: The namespace has no document with this id.
+            Conflict: The document's version is not `expected_version`.
         """
         call = knowledge.delete_document(
             self._namespace, id, expected_version=expected_version, request_id=request_id
@@ -213,23 +213,23 @@ class KnowledgeMethods(Bound):
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
     ) -> Found[FragmentResult]:
-        """Return the fragments that fit a text best, the best first.
+        """Return the fragments that match a text best, best first.
 
         Args:
             query: A text to find fragments for.
-            limit: The most fragments wanted. -1: all.
-            document_ids: Only of these documents, at most 100. Empty: of any.
-            session_id: Only of documents of this conversation. Empty: of any.
-            labels: Only of documents that have all these labels.
-            start_time: Only of documents whose create_time is at or after it.
-            end_time: Only of documents whose create_time is before it.
+            limit: Maximum number of fragments. -1: all.
+            document_ids: Only fragments of these documents, at most 100. Empty: of any.
+            session_id: Only fragments of documents of this conversation. Empty: of any.
+            labels: Only fragments of documents that have all these labels.
+            start_time: Only fragments of documents whose create_time is at or after it.
+            end_time: Only fragments of documents whose create_time is before it.
             min_score: Only results that score at least this.
-            mode: By what the query is answered. None: words and vectors together.
-            max_tokens: What the texts may take together, estimated. None: no bound.
-            explain: Add to each result how its score came about.
-            page_size: How many are fetched at a time; 0: as many as fit into a response.
+            mode: How the query is matched. None: by words and vectors together.
+            max_tokens: Maximum estimated tokens of all texts together. None: no limit.
+            explain: Explain the score of each result.
+            page_size: Number to fetch at a time; 0: as many as fit in a response.
             min_trust: Only fragments that are trusted at least this much, 0 to 1.
-            sources: Only fragments whose content comes from one of these. Empty: from any.
+            sources: Only fragments whose content comes from these sources. Empty: from any.
         """
         call = knowledge.search_fragments(
             self._namespace,

@@ -1,4 +1,4 @@
-"""The methods of a client that keep items and find them again."""
+"""The client's methods for items."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memory_client.unset import UNSET, Unset
 
 
 class MemoryMethods(Bound):
-    """Items: written, found, changed, removed, watched. All in the client's namespace."""
+    """Methods that write, find, change, remove and watch items of the client's namespace."""
 
     async def add(
         self,
@@ -56,20 +56,20 @@ class MemoryMethods(Bound):
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the item.
             embedding: The content's vector. None: the server embeds the text.
-            importance: 0 to 1, for searches that weigh it. None: not said, which counts as 0.5.
-            provenance: Where the content comes from, and how far it is trusted. None: nothing is said.
-            ttl: How long the item lives, a timedelta or seconds. None: for ever.
-            expire_time: Another way to say it: the moment when the item ceases to exist.
+            importance: 0 to 1, for searches that weigh it. None: counts as 0.5.
+            provenance: Where the content comes from, and how far it is trusted. None: not given.
+            ttl: Time until the item expires, a timedelta or seconds. None: never.
+            expire_time: When the item expires, in place of `ttl`.
             create_time: When it happened, an aware datetime. None: now.
-            id: Names the item. Empty: the server makes an id.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            id: Id of the item. Empty: the server makes one.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Returns:
             The item as written, without its embedding.
 
         Raises:
-            AlreadyExists: An item of this id exists.
-            InvalidArgument: A field is malformed, or the vector has another dimension than the namespace.
+            AlreadyExists: An item with this id exists.
+            InvalidArgument: A field is malformed, or the vector's dimension is not the namespace's.
         """
         item = MemoryItem(
             content=content,
@@ -89,7 +89,7 @@ class MemoryMethods(Bound):
     async def batch_add(
         self, items: Iterable[MemoryItem | Content], *, request_id: str | None = None
     ) -> list[MemoryItem]:
-        """Write up to 1000 items, all or none; return them as written, in the same order."""
+        """Write up to 1000 items, all or none. Return them as written, in the same order."""
         return await self._transport.unary(memory.batch_add(self._namespace, items, request_id))
 
     async def import_items(
@@ -102,13 +102,14 @@ class MemoryMethods(Bound):
     ) -> ImportSummary:
         """Write any number of items and state entries as fast as the server takes them.
 
-        The records are iterated as they are sent, in the event loop. They go in batches, each written
-        whole or not at all. An import that breaks, or whose iterable raises, leaves the batches before
-        that; send it again with `on_duplicate="skip"` if its items carry ids. What `export` gave keeps
-        its kind: facts, interactions and documents are again what they were.
+        The records are iterated while they are sent, in the event loop. They are sent in batches, each
+        written as a whole or not at all. If an import breaks, or its iterable raises, earlier batches stay
+        written; if the items have ids, send them again with `on_duplicate="skip"`. Records from `export`
+        keep their kind, so facts, interactions and documents are restored as such.
 
         Raises:
-            AlreadyExists: A record exists already, and `on_duplicate` is "fail".
+            AlreadyExists: An item already exists, and `on_duplicate` is "fail".
+            Conflict: A state key already exists, and `on_duplicate` is "fail".
         """
         batcher = importing.Batcher(self._namespace, on_duplicate, batch_records)
         requests = importing.async_batches(batcher, records)
@@ -142,44 +143,43 @@ class MemoryMethods(Bound):
     ) -> Results:
         """Return what an agent needs for its next step.
 
-        Without a query these are the newest items, the oldest of them first; with one the best items,
-        the best first.
+        With a query, these are the best items, best first; without one, the newest items, the oldest of
+        them first.
 
         Args:
             query: A text to find items for.
-            limit: The most results wanted. -1: all.
+            limit: Maximum number of results. -1: all.
             session_id: Only items of this conversation. Empty: of any.
             labels: Only items that have all these labels.
             start_time: Only items whose create_time is at or after it.
             end_time: Only items whose create_time is before it.
             min_score: Only results that score at least this. Only with a query.
-            mode: By what the query is answered. None: what fits it.
-            explain: Add to each result how its score came about.
+            mode: How the query is matched. None: as suits the query.
+            explain: Explain the score of each result.
             embedding: The query's vector, in place of embedding the text.
             include_embedding: Return the items' vectors.
-            kinds: Only items of one of these kinds. Empty: those of a conversation, which are plain items,
-                messages, responses and reflections.
+            kinds: Only items of these kinds. Empty: those of a conversation, which are plain items, messages,
+                responses and reflections.
             filter: An expression over labels, metadata, role, kind and times, such as
                 `labels.topic = "travel" AND NOT metadata.draft = true`: see docs/filters.md.
             min_trust: Only items that are trusted at least this much, 0 to 1.
-            sources: Only items whose content comes from one of these. Empty: from any.
-            now: What "yesterday" in the query is relative to, and from which ages count. None: the time of
-                the call.
-            weights: What a score is made of. None: the defaults. Only with a query.
-            context_window: How many neighbours come with a result, at most so many before it and after it,
-                0 to 20.
-            max_tokens: What the texts of the results, with their neighbours, may take together, estimated,
-                1 or more: the best that fit are returned, without a query the newest. None: no bound.
-            rerank: Let the server's reranker put the best results in order: slower, and often better. Only
-                with a query text.
+            sources: Only items whose content comes from these sources. Empty: from any.
+            now: The time to which "yesterday" in the query and the items' ages are relative. None: the time
+                of the call.
+            weights: Weights of the parts of a score. None: the defaults. Only with a query.
+            context_window: Up to this many neighbours before and after each result, 0 to 20.
+            max_tokens: Maximum estimated tokens of the results' texts together, neighbours included, at least
+                1. The best results that fit are returned, without a query the newest. None: no limit.
+            rerank: Reorder the best results by the server's reranker: slower, and often better. Only with a
+                query text.
             record_usage: Count each result as used once, for searches that weigh usage.
-            page_size: How many results are fetched at a time; 0: as many as fit into a response.
+            page_size: Number of results to fetch at a time; 0: as many as fit in a response.
 
         Returns:
-            A list of results; its `degraded` names what the server could not do, if anything.
+            A list of results; its `degraded` lists what the server could not do.
 
         Raises:
-            InvalidArgument: An option is out of range, or `filter` is no expression; the message says where.
+            InvalidArgument: An option is out of range, or `filter` is malformed; the message shows where.
         """
         call = memory.retrieve(
             self._namespace,
@@ -212,7 +212,7 @@ class MemoryMethods(Bound):
         """Return one item.
 
         Raises:
-            NotFound: No item of this id is in the namespace.
+            NotFound: The namespace has no item with this id.
         """
         return await self._transport.unary(memory.get(self._namespace, id, include_embedding))
 
@@ -233,7 +233,7 @@ class MemoryMethods(Bound):
     ) -> AsyncIterator[MemoryItem]:
         """Yield the items in the order in which they were added, page by page.
 
-        The filters are those of `retrieve`. `page_size` is how many are fetched at a time; 0: 100.
+        The filters are those of `retrieve`. `page_size` is the number to fetch at a time; 0: 100.
         """
         call = memory.list_items(
             self._namespace,
@@ -267,15 +267,15 @@ class MemoryMethods(Bound):
         expected_revision: int | None = None,
         request_id: str | None = None,
     ) -> MemoryItem:
-        """Change those fields of an item that are given; return it as written.
+        """Change the given fields of an item; return it as written.
 
-        `labels` and `metadata` are replaced whole, `expire_time=None` lets the item live for ever,
-        `importance=None` unsays it. New content that comes without an embedding is embedded by the server.
-        With `expected_revision` the change happens only if that is the item's revision.
+        `labels` and `metadata` are replaced as a whole; `expire_time=None` and `importance=None` clear the
+        field. The server embeds new content that comes without an embedding. With `expected_revision`, the
+        change happens only if that is the item's revision.
 
         Raises:
-            NotFound: No item of this id is in the namespace.
-            Conflict: The item has another revision; `metadata["current_revision"]` tells which.
+            NotFound: The namespace has no item with this id.
+            Conflict: The expected revision is not the item's, which is in `metadata["current_revision"]`.
         """
         call = memory.update(
             self._namespace,
@@ -300,14 +300,14 @@ class MemoryMethods(Bound):
         """Remove an item and everything derived from it; return the namespace's revision.
 
         Raises:
-            NotFound: No item of this id is in the namespace.
-            Conflict: The item has another revision than `expected_revision`.
+            NotFound: The namespace has no item with this id.
+            Conflict: The item's revision is not `expected_revision`.
         """
         call = memory.delete(self._namespace, id, expected_revision, request_id)
         return await self._transport.unary(call)
 
     async def reset(self, *, request_id: str | None = None) -> Removed:
-        """Remove everything of the namespace: items, state and history."""
+        """Remove everything in the namespace: items, state and history."""
         return await self._transport.unary(memory.reset(self._namespace, request_id))
 
     def watch(
@@ -317,18 +317,18 @@ class MemoryMethods(Bound):
         heartbeat_interval: timedelta | float | None = None,
         give_up_after_s: float | None = None,
     ) -> AsyncGenerator[Change, None]:
-        """Yield every change of the namespace, for as long as the caller wants.
+        """Yield every change to the namespace until the caller stops.
 
-        A stream that breaks because the server went away is taken up again where it broke, with no
-        change lost or repeated. Closing the iterator ends the watch.
+        A stream that breaks because the server is unavailable resumes where it broke, with no change lost or
+        repeated. Closing the iterator ends the watch.
 
         Args:
-            after_revision: Changes later than this. 0: all from the beginning. None: from now on.
+            after_revision: Yield changes after this revision. 0: from the beginning. None: from now on.
             heartbeat_interval: How long the server may be silent, a timedelta or seconds. None: 15 s.
-            give_up_after_s: Raise `Unavailable` when the server is away for longer. None: never.
+            give_up_after_s: Raise `Unavailable` if the server is unavailable for longer. None: never.
 
         Raises:
-            Unavailable: The server could not be reached at the first attempt, or for too long.
+            Unavailable: The server could not be reached at first, or for too long.
         """
         return self._transport.resumed(
             lambda position: memory.watch(self._namespace, position, heartbeat_interval),
@@ -344,9 +344,9 @@ class MemoryMethods(Bound):
     ) -> AsyncGenerator[MemoryItem | StateEntry, None]:
         """Yield every item and every state entry of the namespace, ordered by revision.
 
-        A stream that breaks is taken up again where it broke, unless the server stays away for longer
-        than `give_up_after_s`. To continue an export of another day, pass the revision of its last
-        record, less one, as `after_revision`.
+        A broken stream resumes where it broke, unless the server is unavailable for longer than
+        `give_up_after_s`. To continue an earlier export, pass the revision of its last record, less one, as
+        `after_revision`.
 
         Raises:
             NotFound: Nothing was ever written to the namespace.

@@ -1,4 +1,4 @@
-"""The methods of a client that ask what of the state a goal needs, and what is worth saving."""
+"""The client's methods for decisions on state: what a goal needs, and what is worth saving."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_client.overseer import Relevance, StorageDecision
 
 
 class OverseerMethods(Bound):
-    """Decisions on the state of the client's namespace: by a language model, or else by rules."""
+    """Decisions on the state of the client's namespace, by a language model or else by rules."""
 
     async def check_relevance(
         self,
@@ -30,18 +30,18 @@ class OverseerMethods(Bound):
         """Return the state that a goal needs, with its values.
 
         Args:
-            goal: What the agent is about to work on, in plain words.
-            limit: The most entries wanted, at most 100. 0: only decisions.
-            max_tokens: What the values may take together, estimated. -1: no bound.
-            pattern: A glob that the keys match, such as "plan/*". Empty: all keys.
-            max_candidates: The most keys to be decided on, at most 200.
-            omit_values: Leave the values out, and `context_text` empty.
-            decide_by: Who is to decide. None: the language model if it can, else rules.
-            explain: Add to each decision how its score came about.
+            goal: What the agent will work on, in plain words.
+            limit: Maximum number of entries, up to 100. 0: only decisions.
+            max_tokens: Maximum estimated tokens of all values together. -1: no limit.
+            pattern: A glob that keys must match, such as "plan/*". Empty: all keys.
+            max_candidates: Maximum number of keys to decide on, up to 200.
+            omit_values: Omit the values, and leave `context_text` empty.
+            decide_by: The decider. None: the language model if it can, else rules.
+            explain: Explain the score of each decision.
 
         Raises:
-            FailedPrecondition: `decide_by` is "llm" and the server has none (LLM_REQUIRED).
-            Unavailable: `decide_by` is "llm" and it failed (LLM_UNAVAILABLE).
+            FailedPrecondition: `decide_by` is "llm" and the server has no model (LLM_REQUIRED).
+            Unavailable: `decide_by` is "llm" and the model failed (LLM_UNAVAILABLE).
         """
         call = overseer.check_relevance(
             self._namespace,
@@ -71,24 +71,24 @@ class OverseerMethods(Bound):
         decide_by: DecidedBy | str | None = None,
         request_id: str | None = None,
     ) -> StorageDecision:
-        """Decide whether a tool's result is worth keeping, and under which key; save it if asked to.
+        """Decide whether a tool's result is worth keeping, and under which key; save it on request.
 
         Args:
             tool_name: The tool that was called.
-            result: What it returned, any JSON value.
-            goal: What it was called for. Empty: not known.
-            save: Save the result if that is what is decided.
-            arguments: What the tool was called with. None: not known.
+            result: The result, any JSON value.
+            goal: The goal of the call. Empty: unknown.
+            save: Save the result if the decision is to keep it.
+            arguments: Arguments of the call. None: unknown.
             is_error: The tool failed; such a result is never kept.
-            key: To save under. Empty: the overseer names one.
-            overwrite: Replace the value of a key that exists. A key that exists is left alone otherwise.
-            ttl: How long a saved entry lives, a timedelta or seconds. None: until it is deleted.
-            decide_by: Who is to decide. None: the language model if it can, else rules.
-            request_id: Decided and applied once, however often it is sent. None: a new one for this call.
+            key: Key to save under. Empty: the overseer chooses one.
+            overwrite: Replace the value of an existing key, which is otherwise left unchanged.
+            ttl: Time until a saved entry expires, a timedelta or seconds. None: never.
+            decide_by: The decider. None: the language model if it can, else rules.
+            request_id: Makes a retry safe: decided and applied once. None: a new id for this call.
 
         Raises:
-            FailedPrecondition: `decide_by` is "llm" and the server has none (LLM_REQUIRED).
-            Unavailable: `decide_by` is "llm" and it failed (LLM_UNAVAILABLE). Nothing was written.
+            FailedPrecondition: `decide_by` is "llm" and the server has no model (LLM_REQUIRED).
+            Unavailable: `decide_by` is "llm" and the model failed (LLM_UNAVAILABLE). Nothing was written.
         """
         call = overseer.evaluate_for_storage(
             self._namespace,

@@ -22,7 +22,7 @@ from memory_client.options import ClientOptions
 from memory_client.unset import UNSET, Unset
 
 _END = object()
-"""Stands for the end of an iteration: StopAsyncIteration does not pass from one thread to another."""
+"""Marks the end of an iteration: StopAsyncIteration cannot pass from one thread to another."""
 
 
 async def _next_or_end(iterator: AsyncIterator[Any]) -> Any:
@@ -42,7 +42,7 @@ class Transport:
         self._has_answered = False
 
     async def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
-        """Run a call that has one response; the timeout is the client's unless one is given."""
+        """Run a call that has one response, by default with the client's timeout."""
         self._check_open()
         timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
         metadata = await self._metadata_of(call)
@@ -67,7 +67,7 @@ class Transport:
             await asyncio.sleep(delay)
 
     async def pages(self, first: Call[Page[T]]) -> AsyncIterator[Page[T]]:
-        """Yield all pages of an answer, each fetched when it is asked for."""
+        """Yield all pages of an answer, each fetched when needed."""
         call: Call[Page[T]] | None = first
         while call is not None:
             page = await self.unary(call)
@@ -110,7 +110,7 @@ class Transport:
     async def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
     ) -> AsyncGenerator[T, None]:
-        """Yield the values of a stream that is taken up again where it broke."""
+        """Yield the values of a stream that resumes where it broke."""
         while True:
             try:
                 async with aclosing(self.stream(call_after(resumption.position))) as stream:
@@ -128,8 +128,8 @@ class Transport:
     async def upload(self, call: Call[T], requests: AsyncIterable[Any], timeout_s: float | None) -> T:
         """Run a call with many requests. An exception of `requests` ends the upload and is raised here.
 
-        It goes over a synchronous channel of its own, in threads: grpc.aio reports INTERNAL, now and then,
-        in place of the status of a server that ends an upload early.
+        It uses its own synchronous channel, in threads: if a server ends an upload early, grpc.aio sometimes
+        reports INTERNAL in place of the server's status.
         """
         self._check_open()
         loop = asyncio.get_running_loop()
@@ -194,26 +194,26 @@ class Transport:
         return method
 
     async def _metadata_of(self, call: Call[Any]) -> Metadata:
-        """Return the metadata of a call, with the token of now."""
+        """Return the metadata of a call, with the current token."""
         metadata = self._metadata + header_of(call.namespace)
         source = self.options.token_source
         return metadata if source is None else metadata + await awaited(source)
 
     def _settings(self, timeout: float | None, metadata: Metadata) -> dict[str, Any]:
-        # With several servers, the others are tried in the meantime.
+        # With several servers, another is tried instead of waiting.
         waits = len(self._servers.addresses) == 1 and self._waits(timeout)
         return {"timeout": timeout, "metadata": metadata, "wait_for_ready": waits}
 
     def _waits(self, timeout: float | None) -> bool:
-        """Whether a call waits for a server that cannot be reached."""
+        """Whether a call waits for an unreachable server."""
         if self.options.wait_for_ready is not None:
             return self.options.wait_for_ready
-        # What has no limit would wait for ever, and a stream is taken up again by other means.
+        # A call without a limit would wait for ever; streams resume by themselves.
         return self._has_answered and timeout is not None
 
 
 class Bound:
-    """What the methods of a client need: a transport, and the namespace they act on."""
+    """What a client's methods need: a transport and a namespace."""
 
     _transport: Transport
     _namespace: str

@@ -1,4 +1,4 @@
-"""The methods of a client that keep facts about a user."""
+"""The client's methods for facts about a user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memory_client.user_memories import (
 
 
 class UserMemoryMethods(Bound):
-    """Facts about a user: each once, with its importance, its source and the time for which it holds."""
+    """Methods for facts about a user: each once, with importance, source and the time when it holds."""
 
     async def save_memory(
         self,
@@ -49,29 +49,29 @@ class UserMemoryMethods(Bound):
         decide_by: DecidedBy | str | None = None,
         request_id: str | None = None,
     ) -> SavedMemory:
-        """Save a fact in the third person, unless it is known already.
+        """Save a fact in the third person, unless it is already known.
 
-        A fact that contradicts a known one takes its place; that one stays in the history with its end.
+        A fact that contradicts a known one replaces it; the history keeps the old one with its end.
 
         Args:
             content: The fact, 10 to 500 characters.
             category: What it is about, such as "preference".
             reasoning: Why it is worth remembering, 10 to 200 characters.
             source: Where it came from: session, items, quote, actor.
-            explicit_request: The user asked for it to be remembered, which makes it more important.
-            on_contradiction: What becomes of it if it contradicts a known one. None: it supersedes that.
+            explicit_request: The user asked to remember it, which makes it more important.
+            on_contradiction: What to do if it contradicts a known one. None: supersede that one.
             valid_from_time: When it began to hold, an aware datetime. None: now.
-            ttl: How long the memory lives, a timedelta or seconds. None: for ever.
+            ttl: Time until the memory expires, a timedelta or seconds. None: never.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the memory.
-            keep_wording: Save the content as it is given, not in the third person.
-            decide_by: Who is to rephrase and to compare. None: the language model if it can, else rules.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            keep_wording: Save the content as given, not in the third person.
+            decide_by: The decider. None: the language model if it can, else rules.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
             InvalidArgument: A field is missing, too short, too long or malformed.
-            FailedPrecondition: `decide_by` is "llm" and the server has none (LLM_REQUIRED).
-            Unavailable: `decide_by` is "llm" and it failed (LLM_UNAVAILABLE). Nothing was written.
+            FailedPrecondition: `decide_by` is "llm" and the server has no model (LLM_REQUIRED).
+            Unavailable: `decide_by` is "llm" and the model failed (LLM_UNAVAILABLE). Nothing was written.
         """
         call = user_memories.save_memory(
             self._namespace,
@@ -110,24 +110,24 @@ class UserMemoryMethods(Bound):
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
     ) -> Found[MemoryResult]:
-        """Return the memories that fit a text best, the best first.
+        """Return the memories that match a text best, best first.
 
         Args:
             query: A text to find memories for.
-            limit: The most memories wanted. -1: all.
-            categories: Only memories of one of these. Empty: of any.
-            as_of_time: Memories that held then. None: those that hold now.
-            include_history: Also memories that hold no more.
-            min_importance: Only memories whose importance is now at least this.
+            limit: Maximum number of memories. -1: all.
+            categories: Only memories of these categories. Empty: of any.
+            as_of_time: Memories that held at this time. None: those that hold now.
+            include_history: Also memories that no longer hold.
+            min_importance: Only memories whose current importance is at least this.
             labels: Only memories that have all these labels.
             session_id: Only memories that came from this conversation. Empty: from any.
             min_score: Only results that score at least this.
-            mode: By what the query is answered. None: words and vectors together.
-            max_tokens: What the contents may take together, estimated. None: no bound.
-            explain: Add to each result how its score came about.
-            page_size: How many are fetched at a time; 0: as many as fit into a response.
+            mode: How the query is matched. None: by words and vectors together.
+            max_tokens: Maximum estimated tokens of all contents together. None: no limit.
+            explain: Explain the score of each result.
+            page_size: Number to fetch at a time; 0: as many as fit in a response.
             min_trust: Only memories that are trusted at least this much, 0 to 1.
-            sources: Only memories whose content comes from one of these. Empty: from any.
+            sources: Only memories whose content comes from these sources. Empty: from any.
         """
         call = user_memories.search_memories(
             self._namespace,
@@ -169,19 +169,19 @@ class UserMemoryMethods(Bound):
         """Yield the memories in the order in which they were saved, page by page.
 
         Args:
-            categories: Only memories of one of these. Empty: of any.
-            ids: Only these memories; those that do not exist are left out. Empty: any. At most 1000.
-            as_of_time: Memories that held then. None: those that hold now.
-            include_history: Also memories that hold no more.
-            min_importance: Only memories whose importance is now at least this.
+            categories: Only memories of these categories. Empty: of any.
+            ids: Only these memories, at most 1000; missing ones are skipped. Empty: any.
+            as_of_time: Memories that held at this time. None: those that hold now.
+            include_history: Also memories that no longer hold.
+            min_importance: Only memories whose current importance is at least this.
             labels: Only memories that have all these labels.
             session_id: Only memories that came from this conversation. Empty: from any.
             start_time: Only memories whose create_time is at or after it.
             end_time: Only memories whose create_time is before it.
-            newest_first: Turn the order round.
-            page_size: How many are fetched at a time; 0: 100.
+            newest_first: Reverse the order.
+            page_size: Number to fetch at a time; 0: 100.
             min_trust: Only memories that are trusted at least this much, 0 to 1.
-            sources: Only memories whose content comes from one of these. Empty: from any.
+            sources: Only memories whose content comes from these sources. Empty: from any.
         """
         call = user_memories.list_memories(
             self._namespace,
@@ -220,16 +220,16 @@ class UserMemoryMethods(Bound):
         decide_by: DecidedBy | str | None = None,
         request_id: str | None = None,
     ) -> UpdatedMemory:
-        """Correct those fields of a memory that are given, for the whole time that it holds.
+        """Correct the given fields of a memory, for the whole time that it holds.
 
-        For a change in the world, such as a move to another city, save the new fact instead. New content
-        is put into the third person, embedded and rated anew. `importance` is a score. `labels` and
-        `metadata` are replaced whole; `expire_time=None` lets the memory live for ever. With
-        `expected_version` the change happens only if that is the memory's version.
+        For a change in the world, such as a move to another city, save a new fact instead. New content is
+        put into the third person, embedded and rated again. `importance` is a score. `labels` and `metadata`
+        are replaced as a whole; `expire_time=None` clears the expiry. With `expected_version`, the change
+        happens only if that is the memory's version.
 
         Raises:
-            NotFound: No memory of this id is in the namespace.
-            Conflict: The memory has another version; `metadata["current_version"]` tells which.
+            NotFound: The namespace has no memory with this id.
+            Conflict: The expected version is not the memory's, which is in `metadata["current_version"]`.
         """
         call = user_memories.update_memory(
             self._namespace,
@@ -261,12 +261,12 @@ class UserMemoryMethods(Bound):
     ) -> RemovedMemories:
         """Remove a memory from the records and from every index.
 
-        With `include_history` also the memories that it superseded or was made out of go; without it they
-        stay in the history, and none of them comes back to hold.
+        `include_history` also removes the memories that it superseded or was derived from. Otherwise they
+        stay in the history, and none of them holds again.
 
         Raises:
-            NotFound: No memory of this id is in the namespace.
-            Conflict: The memory has another version than `expected_version`.
+            NotFound: The namespace has no memory with this id.
+            Conflict: The memory's version is not `expected_version`.
         """
         call = user_memories.delete_memory(
             self._namespace,
@@ -289,17 +289,17 @@ class UserMemoryMethods(Bound):
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
     ) -> PreloadedMemories:
-        """Return the memories that belong into every system prompt, and as a block of text for it.
+        """Return the memories that belong in every system prompt, also as a block of text for it.
 
         Args:
-            max_tokens: What the text may take, estimated. -1: no bound.
-            categories: To preload. Empty: identity, preference and relationship.
-            limit: The most memories wanted, at most 1000.
-            min_importance: Only memories whose importance is now at least this.
-            as_of_time: Memories that held then. None: those that hold now.
+            max_tokens: Maximum estimated tokens of the text. -1: no limit.
+            categories: Categories to preload. Empty: identity, preference and relationship.
+            limit: Maximum number of memories, up to 1000.
+            min_importance: Only memories whose current importance is at least this.
+            as_of_time: Memories that held at this time. None: those that hold now.
             labels: Only memories that have all these labels.
             min_trust: Only memories that are trusted at least this much, 0 to 1.
-            sources: Only memories whose content comes from one of these. Empty: from any.
+            sources: Only memories whose content comes from these sources. Empty: from any.
         """
         call = user_memories.get_preloaded_memories(
             self._namespace,
@@ -330,25 +330,25 @@ class UserMemoryMethods(Bound):
         labels: Mapping[str, str] | None = None,
         request_id: str | None = None,
     ) -> Extraction:
-        """Find facts about the user in messages, or in what a session holds, and save each.
+        """Find facts about the user in messages or in the items of a session, and save them.
 
         Args:
-            messages: To look through, at most 200; they are not stored. Empty: the items of the session.
-            session_id: The session to look through; with messages, the conversation that they are of.
-            after_revision: Only items of the session written later. Only without messages.
-            limit: The most items of the session, the oldest first. None: 100. Only without messages.
-            recalled_memory_ids: Memories that were put into the conversation: what repeats them is not new.
-            categories: To look for. Empty: all.
-            dry_run: Tell what would be saved, and write nothing.
-            on_contradiction: What becomes of a fact that contradicts a known one. None: it supersedes that.
-            decide_by: Who is to extract. None: the language model if it can, else rules.
-            actor: Who has the memories saved, such as an agent's name.
-            labels: For the memories.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            messages: Messages to examine, at most 200; they are not stored. Empty: the session's items.
+            session_id: The session to examine; with messages, the conversation that they belong to.
+            after_revision: Examine items written after this revision. Only without messages.
+            limit: Maximum number of items of the session, oldest first. None: 100. Only without messages.
+            recalled_memory_ids: Memories recalled into the conversation, so that repeating them is not new.
+            categories: Categories to look for. Empty: all.
+            dry_run: Return what would be saved, and write nothing.
+            on_contradiction: What to do with a fact that contradicts a known one. None: supersede that one.
+            decide_by: The decider. None: the language model if it can, else rules.
+            actor: The actor that saves the memories, such as an agent's name.
+            labels: Labels of the memories.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            FailedPrecondition: `decide_by` is "llm" and the server has none (LLM_REQUIRED).
-            Unavailable: `decide_by` is "llm" and it failed (LLM_UNAVAILABLE). Nothing was written.
+            FailedPrecondition: `decide_by` is "llm" and the server has no model (LLM_REQUIRED).
+            Unavailable: `decide_by` is "llm" and the model failed (LLM_UNAVAILABLE). Nothing was written.
         """
         call = user_memories.extract_memories(
             self._namespace,
@@ -381,14 +381,14 @@ class UserMemoryMethods(Bound):
         """Merge memories that say much the same, and end those that a later one contradicts.
 
         Args:
-            dry_run: Tell what would be done, and write nothing.
-            categories: Of the memories to look at. Empty: all.
-            memory_ids: Of the memories to look at. Empty: all that hold.
-            similarity_threshold: The cosine from which on memories are looked at together. None: the
-                embedder's own.
-            limit: The most groups to work on, the most similar first.
-            decide_by: Who is to decide and to word. None: the language model if it can, else rules.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            dry_run: Return what would be done, and write nothing.
+            categories: Categories to examine. Empty: all.
+            memory_ids: Memories to examine. Empty: all that hold.
+            similarity_threshold: Cosine similarity from which memories are grouped. None: the embedder's
+                default.
+            limit: Maximum number of groups to work on, most similar first.
+            decide_by: The decider. None: the language model if it can, else rules.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
         """
         call = user_memories.consolidate_memories(
             self._namespace,

@@ -1,1 +1,1 @@
-"""The RPCs without their transport: what both clients share."""
+"""The RPCs without their transport, shared by both clients."""

@@ -125,7 +125,7 @@ def undo_writes(
     dry_run: bool,
     request_id: str | None,
 ) -> Call[UndoneWrites]:
-    """Call UndoWrites. What changes nothing needs no request id."""
+    """Call UndoWrites. A dry run needs no request id."""
     request = admin_pb2.UndoWritesRequest(
         namespace=namespace,
         writer=writer,
@@ -169,7 +169,7 @@ def list_quarantined(namespace: str, page_size: int) -> Call[Page[QuarantinedWri
 
 
 def review_quarantined(namespace: str, id: str, decision: QuarantineDecision | str) -> Call[ReviewedWrite]:
-    """Call ReviewQuarantined. Raises ValueError when there is no such decision."""
+    """Call ReviewQuarantined. Raises ValueError for an unknown decision."""
     name = QuarantineDecision(decision).value.upper()
     request = admin_pb2.ReviewQuarantinedRequest(
         namespace=namespace,
@@ -225,8 +225,8 @@ def backup(name: str) -> Call[BackupSummary]:
 def health(service: str) -> Call[HealthStatus]:
     """Call gRPC's health check.
 
-    Its request and response have one field, of number 1, a string and an enum: on the wire they are
-    the same as protobuf's wrapper messages, so that no further package is needed.
+    Its request and response have one field, number 1, a string and an enum. On the wire they equal protobuf's
+    wrapper messages, so no further package is needed.
     """
 
     def read(response: Int32Value) -> HealthStatus:

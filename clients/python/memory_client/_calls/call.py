@@ -1,4 +1,4 @@
-"""A call: which method, with what request, and how its response is read."""
+"""A call: its method, its request and how to read its response."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ R = TypeVar("R", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One request to one method, unary or answered by a stream."""
+    """One request to one method, answered by one response or a stream."""
 
     method: str
     """Full name, as in "/memory_service.v1.MemoryService/Add"."""
     request: Any
-    """The request, a protobuf message; of an upload one that has its namespace and is not sent."""
+    """The request, a protobuf message. For an upload: one with its namespace that is not sent."""
     response_type: type[Message]
     """Type of the response, or of each response of a stream."""
     read: Callable[[Any], T]
-    """Turns a response into what the caller gets."""
+    """Converts a response to what the caller gets."""
 
     @property
     def namespace(self) -> str:
-        """The namespace that the call is about. Empty: it has none."""
+        """The namespace of the call. Empty: none."""
         return getattr(self.request, "namespace", "")
 
 
@@ -39,7 +39,7 @@ class Page(Generic[T]):
     entries: list[T]
     next_page_token: str
     response: Any
-    """The whole response, for what is known beside the entries."""
+    """The whole response, with facts besides the entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class Event(Generic[T]):
     value: T | None
     """What the caller gets. None: a heartbeat."""
     revision: int
-    """Revision up to which everything has been sent: where to resume."""
+    """Revision up to which everything has been sent, from which to resume."""
     key: Hashable
-    """Tells this event from the others sent since that revision."""
+    """Identifies this event among those sent since that revision."""
 
 
 def paged(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
-    """Return the call that gets the page after `page`. None: that was the last."""
+    """Return the call for the page after `page`. None: it was the last."""
     if not page.next_page_token:
         return None
     request = type(call.request)()

@@ -1,4 +1,4 @@
-"""Fields of requests that may be left out, and of responses that several services have."""
+"""Optional fields of requests, and fields of responses that several services share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAILURE = "DECISION_FAILURE_REASON_"
 
 
 def set_times(message: Any, **times: datetime | None) -> None:
-    """Set those of the times that are given."""
+    """Set the times that are given."""
     for field, time in times.items():
         if time is not None:
             getattr(message, field).CopyFrom(timestamp_from(time, field))
@@ -34,13 +34,13 @@ def set_ttl(message: Any, ttl: timedelta | float | None) -> None:
 
 
 def set_metadata(message: Any, metadata: Mapping[str, Any] | None) -> None:
-    """Set the metadata if there are any."""
+    """Set the metadata if there is any."""
     if metadata:
         message.metadata.CopyFrom(struct_from(metadata, "metadata"))
 
 
 def number_of(proto_enum: Any, prefix: str, kind: type[E], value: E | str | None) -> Any:
-    """Return the number of a value; of None that of "unspecified".
+    """Return the number of a value; for None, that of "unspecified".
 
     Raises:
         ValueError: There is no such value.
@@ -49,27 +49,27 @@ def number_of(proto_enum: Any, prefix: str, kind: type[E], value: E | str | None
 
 
 def mode_number(mode: RetrieveMode | str | None) -> Any:
-    """Return the number of a mode of search."""
+    """Return the number of a search mode."""
     return number_of(memory_pb2.RetrieveMode, "RETRIEVE_MODE_", RetrieveMode, mode)
 
 
 def decide_by_number(decide_by: DecidedBy | str | None) -> Any:
-    """Return the number of the one who is to decide."""
+    """Return the number of a decider."""
     return number_of(overseer_pb2.DecidedBy, "DECIDED_BY_", DecidedBy, decide_by)
 
 
 def value_or_none(message: Any, field: str) -> Any:
-    """Return the value of a field. None: it is not set."""
+    """Return the value of a field. None: unset."""
     return getattr(message, field) if message.HasField(field) else None
 
 
 def decided_by_to(number: int) -> DecidedBy:
-    """Return who decided."""
+    """Return the decider."""
     return enum_to(overseer_pb2.DecidedBy, "DECIDED_BY_", number, DecidedBy, DecidedBy.UNSPECIFIED)
 
 
 def decision_to(response: Any) -> dict[str, Any]:
-    """Return what every answer with a decision says of it, as keyword arguments of its value."""
+    """Return the fields common to all answers with a decision, as keyword arguments."""
     return {
         "decided_by": decided_by_to(response.decided_by),
         "failures": tuple(_failure_to(failure) for failure in response.failures),
@@ -82,7 +82,7 @@ def decision_to(response: Any) -> dict[str, Any]:
 def _failure_to(failure: overseer_pb2.DecisionFailure) -> DecisionFailure:
     try:
         reason = overseer_pb2.DecisionFailureReason.Name(failure.reason).removeprefix(_FAILURE)
-    except ValueError:  # A reason that a newer server sends.
+    except ValueError:  # A reason of a newer server.
         reason = "UNSPECIFIED"
     return DecisionFailure(reason, failure.message, failure.key)
 
@@ -98,7 +98,7 @@ def _usage_to(usage: overseer_pb2.LlmUsage) -> LlmUsage:
 
 
 def explanation_to(explanation: memory_pb2.Explanation) -> tuple[Contribution, ...]:
-    """Return the shares that a score is made of."""
+    """Return the shares of a score."""
     return tuple(
         Contribution(share.channel, share.raw_score, share.weight, share.scale, share.contribution)
         for share in explanation.contributions
@@ -106,7 +106,7 @@ def explanation_to(explanation: memory_pb2.Explanation) -> tuple[Contribution, .
 
 
 def found_of(pages: Iterable[Page[T]]) -> Found[T]:
-    """Join the pages of an answer; what is known beside the entries is that of the first."""
+    """Join the pages of an answer; facts besides the entries come from the first."""
     all_pages = list(pages)
     first = all_pages[0].response
     degraded = degraded_to(getattr(first, "degraded", ()))
@@ -117,5 +117,5 @@ def found_of(pages: Iterable[Page[T]]) -> Found[T]:
 def source_numbers(sources: Sequence[SourceKind | str]) -> list[Any]:
     """Return the numbers of kinds of sources."""
     if isinstance(sources, str):
-        raise TypeError("sources: a list of sources is needed, not one of them")
+        raise TypeError("sources must be a list of sources, not a single source")
     return [source_number(source) for source in sources]

@@ -1,4 +1,4 @@
-"""The call of Import: records gathered into batches."""
+"""The call of Import, with records gathered into batches."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from memory_client.convert import degraded_to, enum_from, imported_item_from, ne
 from memory_client.models import ImportSummary, MemoryItem, OnDuplicate, StateEntry
 
 Records: TypeAlias = Iterable[MemoryItem | StateEntry]
-"""What an import takes."""
+"""Records to import."""
 AsyncRecords: TypeAlias = Records | AsyncIterable[MemoryItem | StateEntry]
-"""What an import of the asynchronous client takes: either kind of iterable."""
+"""Records to import with the asynchronous client, in either kind of iterable."""
 
 BATCH_RECORDS = 500
-"""How many records a batch has at most, unless the caller says otherwise."""
+"""Default maximum number of records in a batch."""
 BATCH_BYTES = 2 * 1024 * 1024
-"""How large a batch becomes before it is sent, in bytes."""
+"""Size in bytes from which a batch is sent."""
 _RECORDS_MAX = 1000
-"""What the server takes in one batch."""
+"""Maximum number of records in a batch that the server takes."""
 
 
 def import_call(namespace: str) -> Call[ImportSummary]:
@@ -53,7 +53,7 @@ class Batcher:
         self._bytes = 0
 
     def add(self, record: MemoryItem | StateEntry) -> memory_pb2.ImportRequest | None:
-        """Take a record; return a batch if one is full."""
+        """Take a record; return a batch if it is full."""
         proto = imported_item_from(record) if isinstance(record, MemoryItem) else new_entry_from(record)
         size = proto.ByteSize()
         too_many = self._count() >= self._batch_records
@@ -67,7 +67,7 @@ class Batcher:
         return batch
 
     def rest(self) -> memory_pb2.ImportRequest | None:
-        """Return the last batch. None: there is nothing left to send.
+        """Return the last batch. None: nothing is left to send.
 
         The first batch is sent even if it is empty: it names the namespace.
         """

@@ -42,7 +42,7 @@ _SERVICE = "/memory_service.v1.MemoryService/"
 
 
 def as_ttl(ttl: timedelta | float | None) -> timedelta | None:
-    """Return a time to live that was given as a timedelta or in seconds."""
+    """Return a time to live given as a timedelta or in seconds."""
     return timedelta(seconds=ttl) if isinstance(ttl, (int, float)) else ttl
 
 
@@ -81,7 +81,7 @@ def _as_item(item: MemoryItem | Content) -> MemoryItem:
 def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
     """Return the numbers of kinds of items."""
     if isinstance(kinds, str):
-        raise TypeError("kinds: a list of kinds is needed, not one of them")
+        raise TypeError("kinds must be a list of kinds, not a single kind")
     return [kind_number(kind) for kind in kinds]
 
 
@@ -240,7 +240,7 @@ def update(
     expected_revision: int | None,
     request_id: str | None,
 ) -> Call[MemoryItem]:
-    """Call Update for the fields that are given."""
+    """Call Update with the given fields."""
     request = memory_pb2.UpdateRequest(
         namespace=namespace,
         item=memory_pb2.MemoryItem(id=id),
@@ -267,7 +267,7 @@ def update(
 
 def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
     if value is None:
-        return  # In the mask and not set: the server clears it.
+        return  # In the mask but unset: the server clears it.
     if field == "content":
         set_content(item, value)
     elif field in ("session_id", "importance"):

@@ -1,4 +1,4 @@
-"""Where a stream that broke goes on, and how long to wait before it does."""
+"""Where a broken stream resumes, and how long to wait before."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _DELAY_MAX_S = 5.0
 class Resumption:
     """The position of a stream across its breaks.
 
-    A break may fall between the events of one revision. The server then sends that revision again
-    from its beginning, and `accept` tells which of its events the caller has had.
+    A break may fall between the events of one revision. The server then sends that revision again from its
+    beginning, and `accept` skips the events that the caller has already got.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class Resumption:
         give_up_after_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin after the revision `position`; None: wherever the server begins."""
+        """Begin after the revision `position`; None: where the server begins."""
         self.position = position
         self._give_up_after_s = give_up_after_s
         self._clock = clock
@@ -34,7 +34,7 @@ class Resumption:
         self._last_sign: float | None = None
 
     def accept(self, event: Event[T]) -> bool:
-        """Note an event; tell whether the caller gets it: it is no heartbeat and no repetition."""
+        """Note an event; return whether it is for the caller, not a heartbeat or a repetition."""
         self._breaks = 0
         self._last_sign = self._clock()
         is_new = event.value is not None and event.key not in self._seen
@@ -48,7 +48,7 @@ class Resumption:
     def delay_after_break(self) -> float | None:
         """Return the seconds to wait before the next attempt. None: give up.
 
-        A stream that never began is given up at once, for then it is likely the address that is wrong.
+        A stream that never began is given up at once, because the address is probably wrong.
         """
         if self._last_sign is None:
             return None
@@ -56,5 +56,5 @@ class Resumption:
             return None
         delay = min(_DELAY_MAX_S, _DELAY_FIRST_S * 2.0**self._breaks)
         self._breaks += 1
-        # Spread out, or all clients of a server that restarts would come back at the same moment.
+        # Spread out, so that clients do not all return at once after a restart of the server.
         return delay * random.uniform(0.8, 1.2)

@@ -1,4 +1,4 @@
-"""Which of several equal servers a call goes to, and where it goes when that one is away.
+"""Chooses the server of a call among several over the same records, and another if it is unavailable.
 
 The order in which a namespace's calls try the servers is the same in every client: see "Several servers" in
 clients/README.md, and clients/placement.json for examples.
@@ -15,22 +15,22 @@ from collections.abc import Callable, Sequence
 from memory_client.errors import MemoryServiceError
 
 PASSED_OVER_S = 5.0
-"""How long a server that failed is tried last. Doubled, its namespaces stay for twice as long where they are
-not in memory, and calls meet a server that hangs half as often."""
+"""How long a failed server is tried last. Doubled, its namespaces stay twice as long at servers that have to
+load them, and calls meet a hanging server half as often."""
 
 HEADER = "memory-namespace"
-"""The metadata that tells proxies the namespace of a call."""
+"""Metadata key by which proxies see the namespace of a call."""
 _HEADER_BYTES_MAX = 1024
-"""Longer names are no namespaces, and would fill the metadata."""
+"""Longer names are not valid namespaces, and would fill the metadata."""
 
 _AWAY = frozenset({"", "SHUTTING_DOWN", "STORAGE_UNAVAILABLE"})
-"""Reasons of UNAVAILABLE that another server need not have; empty: no server answered. The others, such as
-LLM_UNAVAILABLE, are of what all servers share."""
+"""Reasons of UNAVAILABLE for which to try another server; empty: no server answered. Other reasons, such as
+LLM_UNAVAILABLE, concern what all servers share."""
 
 _DELAY_FIRST_S = 0.1
 _DELAY_MAX_S = 2.0
-"""The pauses of gRPC's own retries, once all servers were tried. Doubled, calls outlast a longer restart of
-all servers, and are late by up to two seconds more."""
+"""Pauses once all servers were tried, as in gRPC's own retries. Doubled, calls survive a longer restart of
+all servers, but may finish two seconds later."""
 
 _ENCODED = re.compile(rb"[^\x20-\x24\x26-\x7e]")
 
@@ -38,9 +38,9 @@ _ENCODED = re.compile(rb"[^\x20-\x24\x26-\x7e]")
 def order_of(addresses: Sequence[str], namespace: str) -> list[int]:
     """Return the indexes of the addresses in the order in which the calls of a namespace try them.
 
-    That is the order of their weights, the highest first. A weight is the first 8 bytes of the SHA-256 of
-    the address, a zero byte and the namespace, as UTF-8, read as an unsigned big-endian integer. Without a
-    namespace it is the order in which the addresses were given.
+    They are ordered by weight, highest first. A weight is the first 8 bytes of the SHA-256 of the address, a
+    zero byte and the namespace, as UTF-8, read as an unsigned big-endian integer. Without a namespace, the
+    order is that in which the addresses were given.
     """
     indexes = list(range(len(addresses)))
     if not namespace or len(addresses) == 1:
@@ -49,13 +49,13 @@ def order_of(addresses: Sequence[str], namespace: str) -> list[int]:
 
 
 def weight_of(address: str, namespace: str) -> int:
-    """Return the weight that an address has for a namespace, 0 to 2^64 - 1."""
+    """Return the weight of an address for a namespace, 0 to 2^64 - 1."""
     digest = hashlib.sha256(f"{address}\0{namespace}".encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big")
 
 
 def header_of(namespace: str) -> tuple[tuple[str, str], ...]:
-    """Return the metadata that tells the namespace, encoded as gRPC encodes grpc-message. Empty: none."""
+    """Return the metadata with the namespace, encoded like grpc-message. Empty: none."""
     encoded = _ENCODED.sub(_percent, namespace.encode(errors="surrogatepass"))
     if not 0 < len(encoded) <= _HEADER_BYTES_MAX:
         return ()
@@ -67,7 +67,7 @@ def _percent(found: re.Match[bytes]) -> bytes:
 
 
 class Servers:
-    """Equal servers, some of which failed a short while ago. Safe for use from many threads."""
+    """Servers over the same records, with their recent failures. Safe for use from many threads."""
 
     def __init__(self, addresses: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         self.addresses = tuple(addresses)
@@ -75,30 +75,30 @@ class Servers:
         self._passed_over_until = [float("-inf")] * len(self.addresses)
 
     def order(self, namespace: str) -> list[int]:
-        """Return the servers of a namespace; those that failed a short while ago are the last."""
+        """Return the servers for a namespace in order; those that failed recently are last."""
         now = self._clock()
         order = order_of(self.addresses, namespace)
         return sorted(order, key=lambda server: self._passed_over_until[server] > now)
 
     def failed(self, server: int) -> None:
-        """Note that a server is away."""
+        """Note that a server is unavailable."""
         self._passed_over_until[server] = self._clock() + PASSED_OVER_S
 
 
 class Attempts:
-    """The way of one call through the servers.
+    """The attempts of one call at the servers.
 
-    With one server there is one attempt here: gRPC repeats it by itself.
+    With one server there is one attempt, which gRPC itself retries.
     """
 
     def __init__(self, servers: Servers, namespace: str, attempts_max: int, waits: bool) -> None:
         """Begin with the first server of the namespace.
 
         Args:
-            servers: All of them.
-            namespace: Of the call. Empty: it has none.
-            attempts_max: How often the call may be sent; if more than once, then to each server at least.
-            waits: Attempts that no server answers do not count.
+            servers: All servers.
+            namespace: The namespace of the call. Empty: none.
+            attempts_max: Maximum number of attempts. If more than 1, each server is tried at least once.
+            waits: Whether attempts that no server answers do not count.
         """
         self._servers = servers
         self._order = servers.order(namespace)
@@ -110,11 +110,11 @@ class Attempts:
 
     @property
     def server(self) -> int:
-        """The server that the next attempt goes to."""
+        """The server for the next attempt."""
         return self._order[self._moves % len(self._order)]
 
     def delay_after(self, error: MemoryServiceError) -> float | None:
-        """Note that an attempt failed; return the seconds until the next one. None: there is none."""
+        """Note a failed attempt; return the seconds until the next one. None: there is none."""
         if error.code not in ("UNAVAILABLE", "CANCELLED"):
             return None
         is_away = error.reason in _AWAY
@@ -129,5 +129,5 @@ class Attempts:
                 return 0.0
         delay = min(_DELAY_MAX_S, _DELAY_FIRST_S * 2.0**self._pauses)
         self._pauses += 1
-        # Spread out, or all clients of servers that restart would come back at the same moment.
+        # Spread out, so that clients do not all return at once after a restart of the servers.
         return delay * random.uniform(0.8, 1.2)

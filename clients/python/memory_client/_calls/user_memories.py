@@ -228,7 +228,7 @@ def update_memory(
 
 def _set_field(memory: pb.UserMemory, field: str, value: Any) -> None:
     if value is None:
-        return  # In the mask and not set: the server clears it.
+        return  # In the mask but unset: the server clears it.
     if field in ("content", "reasoning"):
         setattr(memory, field, value)
     elif field == "category":

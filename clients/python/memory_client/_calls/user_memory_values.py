@@ -1,4 +1,4 @@
-"""Memories of a user, from their protobuf messages and to them."""
+"""Conversions of a user's memories to their protobuf messages and back."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def category_number(category: MemoryCategory | str) -> Any:
 def category_numbers(categories: Sequence[MemoryCategory | str]) -> list[Any]:
     """Return the numbers of categories."""
     if isinstance(categories, str):
-        raise TypeError("categories: a list of categories is needed, not one of them")
+        raise TypeError("categories must be a list of categories, not a single category")
     return [category_number(category) for category in categories]
 
 
 def on_contradiction_number(value: OnContradiction | str | None) -> Any:
-    """Return the number of what becomes of a contradiction."""
+    """Return the number of a way to handle a contradiction."""
     return number_of(pb.OnContradiction, "ON_CONTRADICTION_", OnContradiction, value)
 
 
 def source_from(source: MemorySource) -> pb.MemorySource:
-    """Convert the part of a source that a caller sets."""
+    """Convert the fields of a source that a caller sets."""
     return pb.MemorySource(
         session_id=source.session_id, item_ids=source.item_ids, quote=source.quote, actor=source.actor
     )
@@ -111,7 +111,7 @@ def memory_to(proto: pb.UserMemory) -> UserMemory:
 
 
 def memory_or_none(message: Any, field: str) -> UserMemory | None:
-    """Return the memory in a field. None: it is not set."""
+    """Return the memory in a field. None: unset."""
     return memory_to(getattr(message, field)) if message.HasField(field) else None
 
 
@@ -121,13 +121,13 @@ def memories_to(protos: Iterable[pb.UserMemory]) -> tuple[UserMemory, ...]:
 
 
 def outcome_to(number: int) -> MemoryOutcome:
-    """Return what became of a fact."""
+    """Return the outcome for a fact."""
     unknown = MemoryOutcome.UNSPECIFIED
     return enum_to(pb.MemoryOutcome, "MEMORY_OUTCOME_", number, MemoryOutcome, unknown)
 
 
 def saved_to(response: pb.SaveMemoryResponse) -> SavedMemory:
-    """Convert the answer to a fact that was to be saved."""
+    """Convert the response of SaveMemory."""
     return SavedMemory(
         outcome=outcome_to(response.outcome),
         memory=memory_or_none(response, "memory"),
@@ -143,7 +143,7 @@ def saved_to(response: pb.SaveMemoryResponse) -> SavedMemory:
 
 
 def updated_to(response: pb.UpdateMemoryResponse) -> UpdatedMemory:
-    """Convert the answer to a correction."""
+    """Convert the response of UpdateMemory."""
     return UpdatedMemory(
         outcome=outcome_to(response.outcome),
         memory=memory_to(response.memory),
@@ -154,7 +154,7 @@ def updated_to(response: pb.UpdateMemoryResponse) -> UpdatedMemory:
 
 
 def extracted_to(proto: pb.ExtractedMemory) -> ExtractedMemory:
-    """Convert one fact that was found."""
+    """Convert an extracted fact."""
     return ExtractedMemory(
         outcome=outcome_to(proto.outcome),
         memory=memory_to(proto.memory),
@@ -168,7 +168,7 @@ def extracted_to(proto: pb.ExtractedMemory) -> ExtractedMemory:
 
 
 def consolidation_to(proto: pb.Consolidation) -> Consolidation:
-    """Convert what was done to a group."""
+    """Convert a consolidation of one group."""
     unknown = ConsolidationAction.UNSPECIFIED
     return Consolidation(
         action=enum_to(

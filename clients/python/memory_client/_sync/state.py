@@ -1,5 +1,5 @@
-# Generated from _aio/state.py by generate_sync.py. Do not edit: change that and generate anew.
-"""The methods of a client that keep an agent's named values."""
+# Generated from _aio/state.py by generate_sync.py. Do not edit: change that and run it again.
+"""The client's methods for state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_client.models import Removed, StateEntry
 
 
 class StateMethods(Bound):
-    """State: named JSON values with versions. All in the client's namespace."""
+    """Methods for named JSON values with versions in the client's namespace."""
 
     def save_state(
         self,
@@ -31,15 +31,15 @@ class StateMethods(Bound):
             key: 1 to 512 bytes.
             value: Any JSON value, at most 1 MiB.
             expected_version: Write only if this is the key's version; 0: only if there is no such key.
-            ttl: How long the entry lives, a timedelta or seconds. None: until it is deleted.
-            description: What the value is for. None: the present description stays.
-            request_id: Applied once, however often it is sent. None: a new one for this call.
+            ttl: Time until the entry expires, a timedelta or seconds. None: never.
+            description: Purpose of the value. None: keep the current description.
+            request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Returns:
-            The entry as it now stands, without its value.
+            The entry as it is now, without its value.
 
         Raises:
-            Conflict: The key has another version; `metadata["current_version"]` tells which.
+            Conflict: The expected version is not the key's, which is in `metadata["current_version"]`.
         """
         call = state.save_state(
             self._namespace,
@@ -65,7 +65,7 @@ class StateMethods(Bound):
         return self._transport.entries(state.list_state_keys(self._namespace, include_preview, page_size))
 
     def search_state(self, pattern: str, *, page_size: int = 0) -> Iterator[StateEntry]:
-        """Yield the entries whose whole key matches a glob such as "plan/*", with values, by key."""
+        """Yield the entries whose whole key matches a glob such as "plan/*", with values, ordered by key."""
         return self._transport.entries(state.search_state(self._namespace, pattern, page_size))
 
     def delete_state(
@@ -75,11 +75,11 @@ class StateMethods(Bound):
 
         Raises:
             NotFound: There is no such key.
-            Conflict: The key has another version than `expected_version`.
+            Conflict: The key's version is not `expected_version`.
         """
         call = state.delete_state(self._namespace, key, expected_version, request_id)
         return self._transport.unary(call)
 
     def clear_state(self, *, request_id: str | None = None) -> Removed:
-        """Remove every key of the namespace and leave its items alone."""
+        """Remove every key of the namespace, but not its items."""
         return self._transport.unary(state.clear_state(self._namespace, request_id))

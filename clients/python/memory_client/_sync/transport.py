@@ -37,7 +37,7 @@ class Transport:
         return grpc.insecure_channel(address, options=arguments)
 
     def unary(self, call: Call[T], timeout_s: float | Unset | None = UNSET) -> T:
-        """Run a call that has one response; the timeout is the client's unless one is given."""
+        """Run a call that has one response, by default with the client's timeout."""
         timeout = self.options.timeout_s if timeout_s is UNSET else timeout_s
         metadata = self._metadata_of(call)
         end = None if timeout is None else time.monotonic() + timeout
@@ -61,7 +61,7 @@ class Transport:
             time.sleep(delay)
 
     def pages(self, first: Call[Page[T]]) -> Iterator[Page[T]]:
-        """Yield all pages of an answer, each fetched when it is asked for."""
+        """Yield all pages of an answer, each fetched when needed."""
         call: Call[Page[T]] | None = first
         while call is not None:
             page = self.unary(call)
@@ -101,7 +101,7 @@ class Transport:
     def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
     ) -> Generator[T, None, None]:
-        """Yield the values of a stream that is taken up again where it broke."""
+        """Yield the values of a stream that resumes where it broke."""
         while True:
             try:
                 for event in self.stream(call_after(resumption.position)):
@@ -128,8 +128,8 @@ class Transport:
         failures: list[BaseException] = []
 
         def guarded() -> Iterator[Any]:
-            # gRPC iterates in a thread of its own and would only log the exception, so that the upload
-            # is ended in good order instead: what was sent is written, nothing hangs in between.
+            # gRPC iterates in another thread and would only log the exception. So end the upload normally:
+            # what was sent is written, and nothing hangs.
             try:
                 yield from requests
             except BaseException as error:
@@ -166,26 +166,26 @@ class Transport:
         return method
 
     def _metadata_of(self, call: Call[Any]) -> Metadata:
-        """Return the metadata of a call, with the token of now."""
+        """Return the metadata of a call, with the current token."""
         metadata = self._metadata + header_of(call.namespace)
         source = self.options.token_source
         return metadata if source is None else metadata + fetched(source)
 
     def _settings(self, timeout: float | None, metadata: Metadata) -> dict[str, Any]:
-        # With several servers, the others are tried in the meantime.
+        # With several servers, another is tried instead of waiting.
         waits = len(self._channels) == 1 and self._waits(timeout)
         return {"timeout": timeout, "metadata": metadata, "wait_for_ready": waits}
 
     def _waits(self, timeout: float | None) -> bool:
-        """Whether a call waits for a server that cannot be reached."""
+        """Whether a call waits for an unreachable server."""
         if self.options.wait_for_ready is not None:
             return self.options.wait_for_ready
-        # What has no limit would wait for ever, and a stream is taken up again by other means.
+        # A call without a limit would wait for ever; streams resume by themselves.
         return self._has_answered and timeout is not None
 
 
 class Bound:
-    """What the methods of a client need: a transport, and the namespace they act on."""
+    """What a client's methods need: a transport and a namespace."""
 
     _transport: Transport
     _namespace: str
