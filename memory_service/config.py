@@ -202,7 +202,7 @@ class Config:
             (url not in ("", "https", "http"), "jwt_keys must be a file or an https:// URL"),
             (
                 url == "http" and not _LOOPBACK_URL.match(self.jwt_keys),
-                "jwt_keys over http:// would let anybody on the way sign tokens: use https://",
+                "jwt_keys over http:// would let attackers on the network forge tokens: use https://",
             ),
         )
 

@@ -687,7 +687,7 @@ class ItemDraft:
 
 
 class DegradationReason(enum.IntEnum):
-    """What could not be done; the numbers equal the proto's."""
+    """Why a part of the work was not done; the numbers equal the proto's."""
 
     NO_EMBEDDER = 1
     EMBEDDER_UNAVAILABLE = 2

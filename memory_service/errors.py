@@ -1,4 +1,4 @@
-"""What can go wrong, in the words of the domain. Nothing here knows gRPC.
+"""Errors in terms of the domain, independent of gRPC.
 
     MemoryServiceError
     ├── InvalidArgument        the request is wrong; it names the field
@@ -7,11 +7,11 @@
     ├── NotFound               no such item, state, namespace
     ├── AlreadyExists          the id is taken
     ├── Conflict               a compare-and-set met another version
-    ├── FailedPrecondition     the request cannot hold in the present state
-    │   └── WriteRejected      the server's write policy does not let it in
-    ├── Unauthenticated        no credential, or one that is not good
-    ├── PermissionDenied       the credential is not good for this
-    ├── Unavailable            something the work needs does not answer; retry
+    ├── FailedPrecondition     the current state does not allow the request
+    │   └── WriteRejected      the server's write policy rejects it
+    ├── Unauthenticated        no credential, or an invalid one
+    ├── PermissionDenied       the credential does not permit this
+    ├── Unavailable            a required service does not respond; retry
     ├── StorageFull            the disk is full
     └── Unsupported            this server or store does not offer it
 

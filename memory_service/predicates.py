@@ -44,7 +44,7 @@ class Field(msgspec.Struct, frozen=True):
 class Operator(enum.StrEnum):
     """How to compare a value.
 
-    HAS is equality, but for a collection it means a member: an element of a list, a key of an object.
+    HAS is equality; a collection has its members: the elements of a list, the keys of an object.
     """
 
     EQUAL = "="

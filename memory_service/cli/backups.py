@@ -136,7 +136,7 @@ def rekey(
 
 
 class _Carried:
-    """What is copied with the records: API keys, and the end of the audit log's chain."""
+    """API keys and the end of the audit log's chain, which are copied with the records."""
 
     def __init__(self, data_dir: Path, key: DataKey | None, new_key: DataKey | None) -> None:
         self._data_dir, self._key, self._new_key = data_dir, key, new_key
