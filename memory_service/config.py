@@ -51,9 +51,9 @@ class Config:
     store: str = "hnsw"
     """Where records are kept: "hnsw" (on disk), "memory", or "postgres" (a database that servers share)."""
     postgres_dsn: str = field(default="", repr=False)
-    """Connection string of libpq; PG* variables supply missing parts."""
+    """How to connect to the database, as libpq takes it; the PG* variables supply what is missing."""
     postgres_schema: str = "memory_service"
-    """The database schema with the tables."""
+    """The database schema that has the tables."""
     data_dir: Path = Path("data")
     """Folder of the records, the index snapshots and the backups."""
     encryption_key_file: Path | None = None
@@ -69,7 +69,7 @@ class Config:
     embedding_dimension: int = 0
     """Dimension to request of the embedder "openai"; 0: the model's default."""
     embedder_timeout_s: float = 5.0
-    """Seconds that a call waits for the embedder, retries included; then writes continue without one."""
+    """Seconds that a call waits for the embedder, retries included; then a write goes on without a vector."""
     embedder_retries: int = 2
     """How often a failed call to the embedder is retried."""
     embedder_pause_s: float = 5.0
@@ -148,7 +148,7 @@ class Config:
     reflection: bool = True
     """Whether the server offers gRPC reflection, as grpcurl uses it."""
     audit: bool | None = None
-    """Whether to keep an audit log of writes and rejected calls; None: only if callers are authenticated."""
+    """Whether to keep an audit log of writes and refusals; None: only if callers are authenticated."""
     audit_reads: bool = False
     """Whether the audit log also records reads."""
     index: IndexSettings = field(default_factory=IndexSettings)
@@ -180,9 +180,9 @@ class Config:
         return (
             (
                 bool(unknown),
-                f"auth must be none, or some of {', '.join(AUTHENTICATIONS)}, not {', '.join(unknown)}",
+                f"auth has no {', '.join(unknown)}; there are none, {', '.join(AUTHENTICATIONS)}",
             ),
-            (len(set(self.auth)) != len(self.auth), "auth has a duplicate"),
+            (len(set(self.auth)) != len(self.auth), "auth names something twice"),
             (
                 self.api_keys is not None and not {"keys", "mtls"} & set(self.auth),
                 "api_keys is given, but auth has neither keys nor mtls",
@@ -202,7 +202,7 @@ class Config:
             (url not in ("", "https", "http"), "jwt_keys must be a file or an https:// URL"),
             (
                 url == "http" and not _LOOPBACK_URL.match(self.jwt_keys),
-                "jwt_keys over http:// would let anyone on the network sign tokens: use https://",
+                "jwt_keys over http:// would let attackers on the network forge tokens: use https://",
             ),
         )
 
@@ -221,14 +221,14 @@ class Config:
             (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
             (
                 self.reranker_dir is not None and not self.reranker_dir.is_dir(),
-                f"reranker_dir {str(self.reranker_dir)!r} is not a folder",
+                f"reranker_dir {str(self.reranker_dir)!r} is no folder",
             ),
             (not 0 < self.reranker_timeout_s < math.inf, "reranker_timeout must be positive and finite"),
         )
 
     def _bounds_problems(self) -> tuple[tuple[bool, str], ...]:
         return (
-            (not 0 <= self.drain_s < math.inf, "drain must be finite and not negative"),
+            (not 0 <= self.drain_s < math.inf, "drain must not be negative, and finite"),
             (not 0 < self.sweep_s < math.inf, "sweep must be positive and finite"),
             (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
             (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
@@ -268,15 +268,15 @@ class Config:
                 ),
                 (
                     self.tls_client_ca is not None and self.tls_certificate is None,
-                    "tls_client_ca needs tls_certificate",
+                    "tls_client_ca has no use without tls_certificate",
                 ),
                 (
                     "mtls" in self.auth and self.tls_client_ca is None,
-                    "auth mtls needs tls_client_ca: without it clients send no certificates",
+                    "auth mtls needs tls_client_ca: without it no client shows a certificate",
                 ),
                 (
                     self.data_dir.exists() and not self.data_dir.is_dir(),
-                    f"data_dir {str(self.data_dir)!r} is not a folder",
+                    f"data_dir {str(self.data_dir)!r} is no folder",
                 ),
                 (
                     bool(self.postgres_dsn) and self.store != "postgres",
@@ -320,7 +320,7 @@ class Config:
 
     @property
     def audited(self) -> bool:
-        """Whether there is an audit log; by default, if callers authenticate and there is a data folder."""
+        """Whether there is an audit log: by default with authenticated callers and a data folder."""
         if self.audit is not None:
             return self.audit
         return self.authenticates and self.store != "memory"

@@ -1,17 +1,17 @@
-"""Errors of the domain, independent of gRPC.
+"""Errors in terms of the domain, independent of gRPC.
 
     MemoryServiceError
     ├── InvalidArgument        the request is wrong; it names the field
     ├── LimitExceeded          a value is over a limit
-    ├── Overloaded             the server or the caller is over a limit of load; retry later
+    ├── Overloaded             too much to do at the moment; retry later
     ├── NotFound               no such item, state, namespace
     ├── AlreadyExists          the id is taken
-    ├── Conflict               a compare-and-set found another version
-    ├── FailedPrecondition     the present state does not allow the request
-    │   └── WriteRejected      the server's write policy rejects the write
-    ├── Unauthenticated        no valid credential
-    ├── PermissionDenied       the credential does not permit the call
-    ├── Unavailable            a dependency does not respond; retry
+    ├── Conflict               a compare-and-set met another version
+    ├── FailedPrecondition     the current state does not allow the request
+    │   └── WriteRejected      the server's write policy rejects it
+    ├── Unauthenticated        no credential, or an invalid one
+    ├── PermissionDenied       the credential does not permit this
+    ├── Unavailable            a required service does not respond; retry
     ├── StorageFull            the disk is full
     └── Unsupported            this server or store does not offer it
 
@@ -44,7 +44,7 @@ class InvalidArgument(MemoryServiceError):
 
     @classmethod
     def dimension(cls, field: str, expected: int, actual: int) -> InvalidArgument:
-        """Return the error for a vector whose dimension is not the namespace's."""
+        """Return the error for a vector of another dimension than the namespace's."""
         problem = f"has {actual} values, but the namespace holds vectors of {expected}"
         return cls(field, problem, reason="DIMENSION_MISMATCH", expected=expected, actual=actual)
 
@@ -76,7 +76,7 @@ class Overloaded(MemoryServiceError):
         self,
         limit_name: str,
         limit: int,
-        # Longer than the delay of a rejection, which is subtracted: some clients read 0 as "no delay".
+        # Longer than a refusal is delayed, which is subtracted: some clients read 0 as "no delay".
         retry_after_s: float = 0.6,
         *,
         problem: str = "the server is busy",
@@ -151,7 +151,7 @@ class AlreadyExists(MemoryServiceError):
 
 
 class Conflict(MemoryServiceError):
-    """A compare-and-set found a version other than the expected one."""
+    """A compare-and-set found another version than expected."""
 
     @classmethod
     def version(cls, key: str, expected: int, current: int) -> Conflict:
@@ -202,7 +202,7 @@ class Conflict(MemoryServiceError):
         """Return the error for a write whose basis has changed since this revision of the namespace."""
         return cls(
             "REVISION_MISMATCH",
-            f"relevant data has changed since revision {expected}; the namespace is at {current}",
+            f"what was looked at has changed since revision {expected}; the namespace is at {current}",
             expected_revision=expected,
             current_revision=current,
         )
@@ -232,7 +232,7 @@ class FailedPrecondition(MemoryServiceError):
 
 
 class WriteRejected(FailedPrecondition):
-    """The server's write policy rejects a write. `why` is the policy's reason, never content."""
+    """The server's write policy refuses a write. `why` is the policy's reason, never content."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__("WRITE_REJECTED", f"{field}: {why}", field=field)
@@ -250,7 +250,7 @@ class PermissionDenied(MemoryServiceError):
     """The credential does not permit this call. The error does not reveal whether the object exists."""
 
     def __init__(self) -> None:
-        super().__init__("PERMISSION_DENIED", "the credential does not permit this call")
+        super().__init__("PERMISSION_DENIED", "the credential is not good for this call")
 
 
 class Unavailable(MemoryServiceError):

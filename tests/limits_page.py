@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import re
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from memory_service.cli.serve import serve
 from memory_service.config import Config
 from memory_service.limits import KIB, MIB, Limits
 from memory_service.server.listening import _options
+from tables_of_docs import with_rows
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 
@@ -150,9 +150,9 @@ OPTIONS = {
 
 
 def number(value: float, *, in_bytes: bool) -> str:
-    """A value as a row shows it; one of bytes also in KiB or MiB."""
+    """A value as a row shows it; one of bytes also in KiB, MiB or GiB."""
     shown = f"{value:g}" if value != int(value) else str(int(value))
-    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+    for unit, name in ((1024 * MIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if in_bytes and value >= unit and value % unit == 0:
             return f"{shown} ({int(value) // unit} {name})"
     return shown
@@ -208,12 +208,7 @@ def tables() -> dict[str, list[str]]:
 
 def with_tables(page: str) -> str:
     """The page with the rows of its tables as the code has them."""
-    for heading, rows in tables().items():
-        pattern = rf"(^## {heading}\n(?:(?!## ).*\n)*?\|[-|]+\|\n)(?:\|.*\n)*"
-        found = re.search(pattern, page, re.MULTILINE)
-        assert found, heading
-        page = page[: found.end(1)] + "\n".join(rows) + "\n" + page[found.end() :]
-    return page
+    return with_rows(page, tables())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_LISTENING = re.compile(r"listening on (\S+)(?:.*, health alone on (\S+))?")
+_LISTENING = re.compile(r"listening on (\S+)(?:.*, health checks on (\S+))?")
 
 
 class ServerProcess:

@@ -1,8 +1,9 @@
-"""The tables of the documents, and the tests that their rows name."""
+"""The tables of the documents: reading them, replacing their rows, and the tests that rows name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from toolchain import ROOT
 
@@ -12,6 +13,16 @@ def rows(text: str, heading: str) -> list[list[str]]:
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines[2:]]
+
+
+def with_rows(page: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """Return a page in which the table below each heading has these rows."""
+    for heading, lines in tables.items():
+        pattern = rf"(^## {heading}\n(?:(?!## ).*\n)*?\|[-|]+\|\n)(?:\|.*\n)*"
+        found = re.search(pattern, page, re.MULTILINE)
+        assert found, heading
+        page = page[: found.end(1)] + "\n".join(lines) + "\n" + page[found.end() :]
+    return page
 
 
 def named_tests(cell: str) -> list[str]:

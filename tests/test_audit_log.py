@@ -395,7 +395,7 @@ def test_the_commands_show_and_verify(tmp_path: Path, connect: Connect) -> None:
         server.terminate()
     verified = command(tmp_path, "verify")
     assert verified.exit_code == 0
-    assert "8 entries in 1 files, the chain is whole" in verified.stdout
+    assert "8 entries in 1 files, the chain is intact" in verified.stdout
     noted = verified.stdout.splitlines()[-1]
     assert command(tmp_path, "verify", "--known", noted).exit_code == 0
 

@@ -256,7 +256,7 @@ def test_a_file_too_large_is_refused_or_left_out() -> None:
     url = "data:image/png;base64," + base64.b64encode(bytes(1024 * 1024 + 1)).decode()
     message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
     with pytest.raises(
-        BadRecord, match=r"log.jsonl:1: a file of 1048577 bytes; the server keeps at most 1048576"
+        BadRecord, match=r"log.jsonl:1: a file of 1048577 bytes; the server stores at most 1048576"
     ):
         read_message(message)
     _, kept = read_message(message, omit_large_files=True)

@@ -242,7 +242,7 @@ def test_delete_and_reset(run: Run) -> None:
     error = run("delete", "a", exit_code=1).stderr
     assert re.fullmatch(r"error: .+ \(ITEM_NOT_FOUND\)\n", error)
     run("reset", stdin="n\n", exit_code=1)
-    assert run("reset", stdin="y\n").stdout == "removed 1 items and 0 state keys\n"
+    assert run("reset", stdin="y\n").stdout == "deleted 1 items and 0 state keys\n"
     assert json_lines(run("reset", "--yes", "--json"))[0]["item_count"] == 0
 
 
@@ -261,7 +261,7 @@ def test_state(run: Run) -> None:
     found = json_lines(run("state", "search", "plan/*", "--json"))
     assert [entry["value"] for entry in found] == [{"step": 1}, "plain text"]
     run("state", "delete", "plan/a", "--expected-version", "1")
-    assert run("state", "clear", "--yes").stdout == "removed 2 state keys\n"
+    assert run("state", "clear", "--yes").stdout == "deleted 2 state keys\n"
 
 
 def test_what_is_nested_too_deeply_is_refused(run: Run, tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_namespaces_move_to_the_servers_embedder(tmp_path: Path) -> None:
         }  # fmt: skip
         every = run(server, "reembed", "--all")
         assert [line.split()[-1] for line in every.stdout.splitlines()] == ["a", "b", "default"]
-        assert every.stderr.startswith("note: own is left alone: ")
+        assert every.stderr.startswith("note: own is skipped: ")
         assert [pending(server, name) for name in ("a", "b", "own")] == [0, 0, 0]
         assert "EMBEDDER_REQUIRED" in run(server, "reembed", "own", exit_code=1).stderr
         run(server, "reembed", "own", "--replace-client-vectors")
@@ -424,7 +424,7 @@ def test_namespaces_move_to_the_servers_embedder(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there() -> None:
     result = CliRunner().invoke(main, ["list", "--address", "127.0.0.1:1"])
     assert result.exit_code == 1
-    told = "error: no server answers at 127.0.0.1:1; start one with: memory-service serve (UNAVAILABLE)\n"
+    told = "error: no server responds at 127.0.0.1:1; start one with: memory-service serve (UNAVAILABLE)\n"
     assert result.stderr == told
     assert result.stdout == ""
 

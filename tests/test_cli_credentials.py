@@ -89,7 +89,7 @@ def test_a_key_is_not_sent_over_a_network_in_plaintext() -> None:
     refused = namespaces("memory.invalid:50051", API_KEY="s3cret", exit_code=1)
     assert "credentials need tls" in refused.stderr
     wanted = namespaces("memory.invalid:50051", "--allow-insecure-token", API_KEY="s3cret", exit_code=1)
-    assert "no server answers" in wanted.stderr
+    assert "no server responds" in wanted.stderr
 
 
 @pytest.fixture(scope="module")

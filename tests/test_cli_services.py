@@ -188,7 +188,7 @@ def test_the_preloaded_text_is_printed_as_it_is(run: Run, server: ServerProcess,
     assert run("memories", "preload", "--source", "web").stdout == "\n"
     assert run("memories", "preload", "--source", "unspecified").stdout == text + "\n"
     cut = run("memories", "preload", "--max-tokens", "1")
-    assert (cut.stdout, cut.stderr) == ("\n", "note: 1 memories were left out\n")
+    assert (cut.stdout, cut.stderr) == ("\n", "note: 1 memories were omitted\n")
 
 
 def test_facts_that_are_not_trusted_are_neither_listed_nor_preloaded(
@@ -225,7 +225,7 @@ def test_facts_are_extracted_from_a_file_or_a_session(
         client.add(chat_message("user", "I play the piano."), session_id="s")
     begun = run("memories", "extract", "--session", "s", "--limit", "1")
     assert "User lives in Lisbon" in begun.stdout
-    assert begun.stderr == f"note: there is more; go on with --after-revision {first.revision}\n"
+    assert begun.stderr == f"note: there are more items; continue with --after-revision {first.revision}\n"
     run("memories", "extract", exit_code=2)
     run("memories", "extract", "-", "--limit", "1", stdin=messages, exit_code=2)
 
@@ -288,7 +288,7 @@ def test_times_without_a_zone_are_utc(text: str, expected: str) -> None:
 
 
 def test_what_is_no_time_is_refused(run: Run) -> None:
-    assert "is no time" in run("memories", "list", "--as-of", "yesterday", exit_code=2).stderr
+    assert "is not a time" in run("memories", "list", "--as-of", "yesterday", exit_code=2).stderr
 
 
 def test_a_document_is_added_shown_and_removed(run: Run, tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_file_that_is_no_text_is_refused(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "image.png"
     file.write_bytes(b"abc\xff\xfe")
     refused = run("documents", "add", str(file), exit_code=1)
-    assert refused.stderr == f"error: {file} is no text in UTF-8: byte 3 fits nothing\n"
+    assert refused.stderr == f"error: {file} is not UTF-8 text: byte 3 is invalid\n"
     assert run("documents", "list").stdout == ""
 
 

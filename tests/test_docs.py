@@ -13,12 +13,10 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from packaging.requirements import Requirement
 
 from grpc_api import SERVICES
-from memory_service.cli.serve import serve
 from memory_service.limits import Limits
 from memory_service.v1 import error_reason_pb2
 from server_process import ServerProcess
@@ -155,18 +153,6 @@ def test_every_limit_is_in_the_document_of_limits_with_its_value() -> None:
         if not re.search(rf"^\| `{name}` \| {value} ", LIMITS, re.MULTILINE)
     ]
     assert not missing
-
-
-def test_every_option_of_serve_is_documented_with_its_variable_and_default() -> None:
-    text = (ROOT / "docs" / "configuration.md").read_text()
-    options = [parameter for parameter in serve.params if isinstance(parameter, click.Option)]
-    assert len(options) >= 10
-    for option in options:
-        rows = [line for line in text.splitlines() if line.startswith(f"| `{option.opts[0]}`")]
-        assert rows, option.opts[0]
-        assert f"`{option.envvar}`" in rows[0]
-        default = "–" if option.default in (None, "") else f"`{option.default}`"
-        assert isinstance(option.default, bool) or f"| {default}" in rows[0], option.opts[0]
 
 
 def requirements() -> Iterator[str]:

@@ -180,7 +180,7 @@ async def test_what_stands_around_an_answer_does_not_matter(
         (Reply('{"keep": true}'), "missing required field `reason`"),
         (Reply('{"keep": "perhaps", "reason": "who knows"}'), "`$.keep`"),
         (Reply('{"keep": NaN, "reason": "?"}'), "not valid JSON"),
-        (Reply('{"keep": true, "reason": "\\ud800"}'), "characters that do not exist"),
+        (Reply('{"keep": true, "reason": "\\ud800"}'), "invalid characters"),
         (Reply('{"keep": true, "reason": "a"} or {"keep": false, "reason": "b"}'), "several different"),
         # A whole answer as a part of one that is not is not given.
         (Reply('{"keep": true, "draft": {"keep": false, "reason": "x"}}'), "missing required field `reason`"),

@@ -190,7 +190,7 @@ async def test_everything_is_there_afterwards_as_it_was(tmp_path: Path, key: Dat
     made = ["keys", "create", "ada", "--namespace", "*", "--role", "read", "--data-dir", folder, "--json"]
     token = json.loads(CliRunner().invoke(main, [str(word) for word in (*made, *options)]).stdout)["token"]
     said = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
-    assert said.startswith("4 namespaces with 27 items") and said.count("\n") == 1
+    assert said.startswith("migrated 4 namespaces with 27 items") and said.count("\n") == 1
     assert said.endswith("with API keys\n") and is_good(token, tmp_path)
     brought = kept(tmp_path)
     assert await moved(tmp_path) == expected
@@ -354,7 +354,7 @@ def test_a_move_that_was_killed_goes_on_and_answers_are_the_same(
     with SharedServers(tmp_path, "--sweep", "0.1") as servers:
         assert list(servers.start().admin.ListNamespaces(admin_pb2.ListNamespacesRequest()).namespaces) == []
     said = finish(source, tmp_path)
-    assert said.startswith(f"{NAMES} namespaces with {NAMES * ITEMS} items")
+    assert said.startswith(f"migrated {NAMES} namespaces with {NAMES * ITEMS} items")
     # What was there was not written again.
     assert rows(first) == before
     check_equal_answers(source, tmp_path)

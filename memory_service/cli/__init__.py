@@ -47,9 +47,9 @@ _BACKUPS = "memory_service.cli.backups"
 )
 @click.version_option(__version__, message="%(version)s")
 def main() -> None:
-    """Keep what an AI agent said, did and decided, and find it again.
+    """A memory server for AI agents.
 
-    Start a server with `memory-service serve`; the other commands talk to it. Every option can be set
-    by the environment variable that its help names.
+    Start it with `memory-service serve`; most other commands call it. Each option can also be set by the
+    environment variable in its help.
     """
     report_illegal_instructions()

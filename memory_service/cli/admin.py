@@ -1,4 +1,4 @@
-"""Commands on the server as a whole: health, stats, namespaces, flush."""
+"""Commands on a server as a whole: health, stats, namespaces, flush."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from memory_service.cli.session import CommandError, Session
 @click.command()
 @client_command
 def health(session: Session) -> None:
-    """Print whether the server takes calls, and what it is; exit code 1 if it does not take any.
+    """Print whether the server accepts calls, and its settings. Exit code 1: it does not.
 
-    Where a server asks for credentials, it tells only with one what it is; on a port for health alone, never.
+    The settings need a credential if the server requires one, and are not available at a health address.
     """
     from memory_client import PermissionDenied, Unauthenticated, Unsupported
 
     status = session.client.health()
     if status != "serving":
-        raise CommandError(f"the server answers: {status}")
+        raise CommandError(f"the server reports: {status}")
     try:
         info = session.client.info()
     except (Unauthenticated, PermissionDenied) as error:
-        # Health is for everybody: who only asks whether it serves, as a probe does, needs no key.
+        # Health needs no credential, so that a probe without one can succeed.
         session.tell({"status": status}, f"status: {status}")
-        output.note(f"note: what the server is, it tells only with a credential ({error.code})")
+        output.note(f"note: a credential is needed for the server's settings ({error.code})")
         return
     except Unsupported:
         session.tell({"status": status}, f"status: {status}")
@@ -37,13 +37,13 @@ def health(session: Session) -> None:
 @click.command()
 @client_command
 def stats(session: Session) -> None:
-    """Print what the namespace holds."""
+    """Print the counts, sizes and times of the namespace."""
     found = session.client.namespace_stats()
     session.tell(found, rendering.fields(found))
 
 
 @click.command()
-@option("--prefix", default="", help="Only namespaces whose names begin so.")
+@option("--prefix", default="", help="Only namespaces whose names begin with this.")
 @client_command
 def namespaces(session: Session, prefix: str) -> None:
     """Print all namespaces: items, revision, first write, name."""
@@ -55,6 +55,6 @@ def namespaces(session: Session, prefix: str) -> None:
 @click.command()
 @client_command
 def flush(session: Session) -> None:
-    """Save indexes and log, and take what was deleted out of the files. Nothing is lost without it."""
+    """Save index snapshots and purge deleted data from files. Acknowledged writes are durable anyway."""
     took = session.client.flush()
     session.tell({"duration": took}, f"flushed in {took.total_seconds():.2f} s")

@@ -1,4 +1,4 @@
-"""Commands on the audit log of a data folder. They need no server, and none may mind them."""
+"""Commands on the audit log of a data folder, with or without a running server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DATA_DIR = option(
 
 @click.group()
 def audit() -> None:
-    """Read the audit log, and verify that nobody changed it."""
+    """Read the audit log, or verify that it was not changed."""
 
 
 @audit.command()
@@ -34,21 +34,21 @@ def audit() -> None:
     "--from-sequence",
     variable="AUDIT_FROM_SEQUENCE",
     default=1,
-    help="Entry with which the log begins, where files before it were put elsewhere.",
+    help="First entry of the log, if earlier files were archived.",
 )
 @option(
     "--known",
     variable="AUDIT_KNOWN",
     default="",
-    help="An entry that has to be in the log, as an earlier run printed it: SEQUENCE:HASH.",
+    help="Entry that the log must contain, as printed by an earlier run: SEQUENCE:HASH.",
 )
 @key_file_option
 def verify(data_dir: Path, from_sequence: int, known: str, encryption_key_file: Path | None) -> None:
-    """Verify the chain of the audit log; exit code 1 and the first bad line if it is not whole.
+    """Verify the hash chain of the audit log. Exit code 1: it is broken, at the line printed.
 
-    Of an encrypted one without its key the chain alone; with it also that each entry was sealed with it.
+    With the key of an encrypted log, also verify that each entry was sealed with it.
 
-    Prints the last entry as SEQUENCE:HASH. Keep it where whoever can write to the data folder cannot.
+    Prints the last entry as SEQUENCE:HASH. Keep it where an attacker of the data folder cannot change it.
     """
     from memory_service.audit.files import Head
     from memory_service.audit.verification import verify
@@ -61,15 +61,15 @@ def verify(data_dir: Path, from_sequence: int, known: str, encryption_key_file: 
     with _reading(data_dir) as folder:
         verdict = verify(folder, from_sequence, noted, key)
     for sequence in verdict.healed:
-        output.note(f"note: entry {sequence} tells of an unfinished end that a start cut off")
+        output.note(f"note: entry {sequence} records that a restart removed an incomplete end")
     if verdict.torn_bytes and verdict.problem is None:
-        output.note(f"note: the end is not finished ({verdict.torn_bytes} bytes)")
+        output.note(f"note: the last entry is incomplete ({verdict.torn_bytes} bytes)")
     if verdict.problem is not None:
         raise CommandError(str(verdict.problem))
     if verdict.sealed_count and key is None:
-        output.note("note: without the key only the chain was verified, not what the entries say")
+        output.note("note: without the key, only the chain was verified, not the sealed content")
     sealed = f", {verdict.sealed_count} of them sealed" if verdict.sealed_count else ""
-    output.tell(f"{verdict.entry_count} entries{sealed} in {verdict.file_count} files, the chain is whole")
+    output.tell(f"{verdict.entry_count} entries{sealed} in {verdict.file_count} files, the chain is intact")
     output.tell(f"{verdict.last.sequence}:{verdict.last.hash}")
 
 
@@ -85,21 +85,19 @@ def verify(data_dir: Path, from_sequence: int, known: str, encryption_key_file: 
     variable="AUDIT_DECISION",
     type=click.Choice(["allowed", "denied", "failed"]),
     default=None,
-    help="Only calls that ended so.",
+    help="Only calls with this outcome.",
 )
 @option(
     "--since",
     variable="AUDIT_SINCE",
     default="",
-    help="Only what came at this time or later (RFC 3339, UTC).",
+    help="Only entries at or after this time (RFC 3339, UTC).",
 )
-@option(
-    "--until", variable="AUDIT_UNTIL", default="", help="Only what came before this time (RFC 3339, UTC)."
-)
+@option("--until", variable="AUDIT_UNTIL", default="", help="Only entries before this time (RFC 3339, UTC).")
 @key_file_option
-@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def show(data_dir: Path, encryption_key_file: Path | None, as_json: bool, **wanted: str | None) -> None:
-    """Print entries of the audit log, the oldest first. It does not verify them: see `verify`."""
+    """Print entries of the audit log, oldest first, without verifying them (see `verify`)."""
     from memory_service.audit.verification import entries
 
     key = key_of(data_dir, encryption_key_file, needed=False)
@@ -107,7 +105,7 @@ def show(data_dir: Path, encryption_key_file: Path | None, as_json: bool, **want
         for line in entries(folder, key):
             if line.sealed:
                 raise CommandError(
-                    f"entry {line.sequence} is sealed: give the key with --encryption-key-file or"
+                    f"entry {line.sequence} is sealed: pass the key with --encryption-key-file or"
                     " MEMORY_SERVICE_ENCRYPTION_KEY"
                 )
             if _is_wanted(line, wanted):

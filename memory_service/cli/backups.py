@@ -1,6 +1,6 @@
-"""Commands on backups: write and verify them, restore them, and write records with another key.
+"""Commands on backups: write, verify and restore them; write records with another key.
 
-Only `write` talks to a server; the others work on folders.
+Only `write` calls a server; the others work on folders.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _BackupGroup(click.Group):
 
 @click.group(cls=_BackupGroup)
 def backup() -> None:
-    """Backups: write one, which is what `backup NAME` does, and verify one."""
+    """Write a backup (`backup NAME` for short), or verify one."""
 
 
 @backup.command()
@@ -47,7 +47,7 @@ def backup() -> None:
 def write(session: Session, name: str) -> None:
     """Write a consistent copy of all records to the server's backup folder, as NAME.
 
-    Without a NAME the present time makes one.
+    Default NAME: the current time.
     """
     with _backup_progress(session):
         written = session.client.backup(name)
@@ -57,11 +57,11 @@ def write(session: Session, name: str) -> None:
 @backup.command()
 @click.argument("path", type=_FOLDER)
 @key_file_option
-@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
-    """Compare the backup in the folder PATH with its manifest, and check the database in it.
+    """Compare the backup in the folder PATH with its manifest, and check its database.
 
-    No server is needed. Of an encrypted one without its key only the files are compared.
+    Needs no server. Without the key of an encrypted backup, only the files are compared.
     """
     from memory_service.records.sqlite.backup_checks import verify_backup
 
@@ -72,15 +72,13 @@ def verify(path: Path, encryption_key_file: Path | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("path", type=_FOLDER)
-@option(
-    "--data-dir", type=_FOLDER, required=True, help="New folder to restore to; it must not hold anything."
-)
+@option("--data-dir", type=_FOLDER, required=True, help="Folder to restore to; new or empty.")
 @key_file_option
-@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def restore(path: Path, data_dir: Path, encryption_key_file: Path | None, as_json: bool) -> None:
-    """Verify the backup in the folder PATH and copy it to a new data folder, whole or not at all.
+    """Verify the backup in the folder PATH and copy it to a new data folder, all or nothing.
 
-    No server is needed. An encrypted backup stays encrypted with its key.
+    Needs no server. An encrypted backup stays encrypted with its key.
     """
     from memory_service.records.sqlite.backups import restore_backup
 
@@ -94,22 +92,20 @@ def restore(path: Path, data_dir: Path, encryption_key_file: Path | None, as_jso
     "--data-dir",
     type=_FOLDER,
     required=True,
-    help="Data folder that no server works on; it is left as it is.",
+    help="Data folder that no server uses; it stays unchanged.",
 )
-@option(
-    "--to", "target", type=_FOLDER, required=True, help="New folder to write to; it must not hold anything."
-)
+@option("--to", "target", type=_FOLDER, required=True, help="Folder to write to; new or empty.")
 @option(
     "--encryption-key-file",
     type=_FOLDER,
-    help="File with the present key, if there is one; or set MEMORY_SERVICE_ENCRYPTION_KEY.",
+    help="File with the current key, if any. Or set the key in MEMORY_SERVICE_ENCRYPTION_KEY.",
 )
 @option(
     "--new-encryption-key-file",
     type=_FOLDER,
-    help="File with the new key; or set MEMORY_SERVICE_NEW_ENCRYPTION_KEY.",
+    help="File with the new key. Or set the key in MEMORY_SERVICE_NEW_ENCRYPTION_KEY.",
 )
-@option("--plain", is_flag=True, help="Write without a key: anyone who has the files can read them.")
+@option("--plain", is_flag=True, help="Write unencrypted: anyone with the files can read them.")
 def rekey(
     data_dir: Path,
     target: Path,
@@ -117,9 +113,9 @@ def rekey(
     new_encryption_key_file: Path | None,
     plain: bool,
 ) -> None:
-    """Write the records of a data folder to a new one, with a key, another key or none; API keys, too.
+    """Copy records and API keys of a data folder to a new one with a new encryption key or none.
 
-    Nothing that was deleted is in the new one. Remove the old one and its backups when the new one serves.
+    Deleted data is not copied. Remove the old folder and its backups once the new one is in use.
     """
     from memory_service.data_key import NEW_KEY_VARIABLE
     from memory_service.records.sqlite.backups import rewrite_with_key
@@ -127,27 +123,27 @@ def rekey(
     with _reported_refusals():
         key, new_key = given_key(encryption_key_file), given_key(new_encryption_key_file, NEW_KEY_VARIABLE)
         if plain == (new_key is not None):
-            raise ValueError("give a new key, or --plain for none")
+            raise ValueError("give either a new key or --plain")
         carried = _Carried(data_dir, key, new_key)
         rewrite_with_key(data_dir, key, target, new_key, carried.write)
-    output.tell(f"written to {target}; {data_dir} is as it was")
+    output.tell(f"written to {target}; {data_dir} is unchanged")
     if carried.audit_log_end is not None:
         sequence, digest = carried.audit_log_end
         output.tell(
-            f"the audit log stays in {data_dir / 'audit'}: keep it. The new one goes on behind it:"
+            f"the audit log stays in {data_dir / 'audit'}: keep it. The new one continues it:"
             f" verify it with --from-sequence {sequence + 1} --known {sequence}:{digest}"
         )
 
 
 class _Carried:
-    """What goes along with the records: API keys, and the end of the audit log's chain."""
+    """API keys and the end of the audit log's chain, which are copied with the records."""
 
     def __init__(self, data_dir: Path, key: DataKey | None, new_key: DataKey | None) -> None:
         self._data_dir, self._key, self._new_key = data_dir, key, new_key
         self.audit_log_end: tuple[int, str] | None = None
 
     def write(self, target: Path) -> None:
-        """Write it beside the new records. Raises ValueError and OSError."""
+        """Write both next to the new records. Raises ValueError and OSError."""
         from memory_service.audit.files import begin_behind
         from memory_service.credentials.key_file import FILE_NAME, KeyFile
 
@@ -159,7 +155,7 @@ class _Carried:
 
 @contextmanager
 def _reported_refusals() -> Iterator[None]:
-    """Turn what is refused into one line for a human."""
+    """Report expected errors on one line."""
     from memory_service.records.base import CannotOpen
     from memory_service.records.sqlite.backup_checks import NotRestorable
 
@@ -172,17 +168,17 @@ def _reported_refusals() -> Iterator[None]:
 def _tell(manifest: Any, as_json: bool) -> None:
     import msgspec
 
-    told = msgspec.to_builtins(manifest)
+    values = msgspec.to_builtins(manifest)
     if as_json:
-        output.tell_json(told)
+        output.tell_json(values)
         return
-    files = {file["name"]: f"{file['size_bytes']} bytes, {file['checksum']}" for file in told.pop("files")}
-    output.tell(rendering.fields({**told, **files}))
+    files = {file["name"]: f"{file['size_bytes']} bytes, {file['checksum']}" for file in values.pop("files")}
+    output.tell(rendering.fields({**values, **files}))
 
 
 @contextmanager
 def _backup_progress(session: Session) -> Iterator[None]:
-    """Show the progress that the server tells while it writes a backup."""
+    """Show the progress that the server reports while it writes a backup."""
     done = threading.Event()
     with output.progress(desc="backup", unit="B", unit_scale=True, leave=False) as bar:
         poller = threading.Thread(target=_poll, args=(session, bar, done), daemon=True)
@@ -197,9 +193,8 @@ def _backup_progress(session: Session) -> Iterator[None]:
 def _poll(session: Session, bar: Progress, done: threading.Event) -> None:
     from memory_client import MemoryServiceError
 
-    with contextlib.suppress(
-        MemoryServiceError
-    ):  # Then the bar stands still; the backup tells what is wrong.
+    # On an error the bar stops; the call of the backup reports what is wrong.
+    with contextlib.suppress(MemoryServiceError):
         while not bar.disable and not done.wait(_POLL_S):
             progress = session.client.info().backup
             if progress is not None:

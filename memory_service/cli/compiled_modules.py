@@ -1,4 +1,4 @@
-"""Whether what is compiled runs on this processor: found out at the start, not in the middle of a call."""
+"""A check at the start that the compiled modules run on this processor."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import click
 
 
 def use_compiled_modules() -> None:
-    """Use each compiled module that could have been built for another processor, a little.
+    """Run each compiled module that may have been built for another processor.
 
-    Where one needs instructions that this processor lacks, the command ends with one line: that of the
-    handler of illegal instructions, or that of the loader or the library, which may know by themselves.
+    If one needs instructions that this processor lacks, the command ends with a one-line error of the handler
+    of illegal instructions, the loader or the library.
     """
     try:
         import numpy as np

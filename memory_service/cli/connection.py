@@ -1,4 +1,4 @@
-"""From the options of a client command to the settings of its client: credentials and encryption."""
+"""Converts the options of a client command to settings of its client: credentials and encryption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONNECTION_ARGUMENTS = (
     "tls_key",
     "allow_insecure_token",
 )
-"""What `connection_settings` takes."""
+"""The arguments of `connection_settings`."""
 
 
 def connection_settings(
@@ -33,14 +33,14 @@ def connection_settings(
     tls_key: Path | None,
     allow_insecure_token: bool,
 ) -> dict[str, Any]:
-    """Return what the options mean to a `MemoryClient`.
+    """Return the arguments of `MemoryClient` for these options.
 
     Raises:
-        click.UsageError: They contradict each other.
-        click.ClickException: A file cannot be read, holds no API key, or has a secret and is open to others.
+        click.UsageError: The options contradict each other.
+        click.ClickException: A file cannot be read, has no API key, or has a secret that others can read.
     """
     if (tls_certificate is None) != (tls_key is None):
-        raise click.UsageError("--tls-certificate and --tls-key need each other")
+        raise click.UsageError("give --tls-certificate and --tls-key together")
     return {
         "api_key": _key(api_key, api_key_file),
         "tls": tls or tls_ca is not None or tls_certificate is not None,
@@ -52,12 +52,12 @@ def connection_settings(
 
 
 def _key(key: str | None, file: Path | None) -> str | None:
-    """Return the API key. What was typed wins over what the environment says."""
+    """Return the API key. An option takes precedence over an environment variable."""
     if key is not None and file is not None:
         source = click.get_current_context().get_parameter_source
         typed = [name for name in ("api_key", "api_key_file") if source(name) is ParameterSource.COMMANDLINE]
         if len(typed) != 1:
-            raise click.UsageError("--api-key and --api-key-file are two ways to give one thing")
+            raise click.UsageError("give --api-key or --api-key-file, not both")
         if typed == ["api_key"]:
             return key
     if file is None:

@@ -1,4 +1,4 @@
-"""The key of a data folder, for commands that work on the folder itself."""
+"""The encryption key of a data folder, for commands that work on the folder."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 key_file_option = option(
     "--encryption-key-file",
     type=click.Path(path_type=Path),
-    help="File with the key, if it is encrypted; or set MEMORY_SERVICE_ENCRYPTION_KEY.",
+    help="File with the encryption key, if any. Or set the key in MEMORY_SERVICE_ENCRYPTION_KEY.",
 )
 
 
 def given_key(path: Path | None, variable: str = "") -> DataKey | None:
-    """Return the key in a file or an environment variable, if there is one. Raises ValueError and OSError."""
+    """Return the key from a file or an environment variable, if any. Raises ValueError and OSError."""
     from memory_service.data_key import KEY_VARIABLE, read_key
 
     return read_key(path, variable or KEY_VARIABLE)
 
 
 def key_of(data_dir: Path, path: Path | None, *, needed: bool = True) -> DataKey | None:
-    """Return the key that is given for a folder; not `needed`: none may be. Raises CommandError."""
+    """Return the given key of a folder; it may be missing unless `needed`. Raises CommandError."""
     from memory_service.records.base import CannotOpen
     from memory_service.records.sqlite.encryption import check_key
 

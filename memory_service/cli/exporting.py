@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default="-")
-@option("--include-embedding", is_flag=True, help="Write the items' vectors, too.")
-@option("--resume", is_flag=True, help="Continue FILE.part, which an export that broke has left.")
+@option("--include-embedding", is_flag=True, help="Include the vectors of the items.")
+@option("--resume", is_flag=True, help="Continue FILE.part of an interrupted export.")
 @client_command
 def export(session: Session, file: str, include_embedding: bool, resume: bool) -> None:
-    """Write all items and state of the namespace to FILE, or to stdout: one JSON object a line.
+    """Write all items and states of the namespace to FILE or stdout, one JSON object per line.
 
-    Until the export is complete, what is written stands in FILE.part. `memory-service import` reads it back.
+    An incomplete export is in FILE.part. `memory-service import` imports the file.
     """
     if file == "-":
         if resume:
@@ -46,7 +46,7 @@ def export(session: Session, file: str, include_embedding: bool, resume: bool) -
 
 
 def _write(session: Session, out: BinaryIO, include_embedding: bool, after_revision: int) -> int:
-    """Write what is later than a revision; return how many records that were."""
+    """Write the records after a revision; return their number."""
     stats = session.client.namespace_stats()
     records = session.client.export(after_revision=after_revision, include_embedding=include_embedding)
     total = None if after_revision else stats.item_count + stats.state_count
@@ -70,9 +70,9 @@ def _line(record: MemoryItem | StateEntry) -> bytes:
 
 
 def _rewind(part: BinaryIO) -> int:
-    """Cut a broken export off where its last revision begins; return the revision before that.
+    """Truncate an interrupted export at the start of its last revision; return the revision before it.
 
-    The break may have fallen into that revision, and even into a line: both are written again.
+    That revision, and even its last line, may be incomplete: both are written again.
     """
     start_of_last, last = 0, 0
     for start, revision in _revisions(part):
@@ -84,7 +84,7 @@ def _rewind(part: BinaryIO) -> int:
 
 
 def _revisions(part: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Yield where each whole line begins, and its revision."""
+    """Yield the offset of each complete line, and its revision."""
     start = 0
     for line in part:
         if not line.endswith(b"\n"):
@@ -92,6 +92,8 @@ def _revisions(part: BinaryIO) -> Iterator[tuple[int, int]]:
         try:
             revision = int(json.loads(line)["revision"])
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise CommandError(f"the line at byte {start} of the .part is of no export: remove it") from None
+            raise CommandError(
+                f"the line at byte {start} of the .part file is not from an export: delete the file"
+            ) from None
         yield start, revision
         start += len(line)

@@ -1,5 +1,5 @@
-// Ends the process with a line that names the file whose instruction this processor does not have, where without
-// it the process would be killed without a word.
+// Ends the process with a line that names the file with an instruction that this processor lacks. Without it, the
+// process would be killed silently.
 
 #pragma once
 
@@ -13,7 +13,7 @@ namespace illegal_instructions {
 
 inline struct sigaction before;
 
-// Compilers put this instruction where code must never arrive: no processor is to blame for it.
+// Compilers put this instruction at unreachable places; it does not indicate a wrong processor.
 inline bool is_deliberate(const void* instruction) {
 #ifdef __x86_64__
     return std::memcmp(instruction, "\x0f\x0b", 2) == 0;
@@ -23,7 +23,7 @@ inline bool is_deliberate(const void* instruction) {
 }
 
 inline void write_error(const char* text) {
-    // There is nobody to report a failure to.
+    // A failure cannot be reported.
     if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 

@@ -1,4 +1,4 @@
-"""The command that reads files of chat messages and records into the server."""
+"""The command that imports chat messages and records from a file."""
 
 from __future__ import annotations
 
@@ -27,20 +27,26 @@ if TYPE_CHECKING:
     "--format",
     type=click.Choice(["auto", "openai", "items"]),
     default="auto",
-    help="What FILE holds: OpenAI messages, or the items of an export. auto: as each line looks.",
+    help="Content of FILE: OpenAI messages (openai) or an export (items); auto: decide for each line.",
 )
 @option(
     "--on-duplicate",
     type=click.Choice(["fail", "skip", "replace"]),
     default="fail",
-    help="What becomes of a record whose id or key exists already. skip continues a broken import.",
+    help="How to handle a record whose id or key exists. Use skip to continue an interrupted import.",
 )
 @session_option
-@option("--label", "labels", type=Label(), multiple=True, help="Label, as key=value, to add to every item.")
 @option(
-    "--omit-large-files", is_flag=True, help="Leave out the content of files over 1 MiB, not refuse them."
+    "--label",
+    "labels",
+    type=Label(),
+    multiple=True,
+    help="Label to add to every item, as key=value; repeatable.",
 )
-@option("--dry-run", is_flag=True, help="Read FILE to its end and write nothing.")
+@option(
+    "--omit-large-files", is_flag=True, help="Omit the content of files over 1 MiB instead of rejecting them."
+)
+@option("--dry-run", is_flag=True, help="Read all of FILE without writing anything.")
 @client_command
 def import_file(
     session: Session,
@@ -52,10 +58,10 @@ def import_file(
     omit_large_files: bool,
     dry_run: bool,
 ) -> None:
-    """Read FILE, JSON or JSONL, into the namespace. A FILE of "-" is stdin.
+    """Import FILE, JSON or JSONL, into the namespace. "-" is stdin.
 
-    Messages without a session get the one of --session, or else the name of the file. A line that
-    cannot be read ends the import; what stands before it may be written already.
+    Messages without a session get that of --session, or the name of the file. An invalid line ends the
+    import; the lines before it may already be written.
     """
     from memory_service.importing import read_records
 
@@ -92,11 +98,11 @@ def _labelled(records: Iterable[Record], labels: dict[str, str]) -> Iterator[Rec
 
 @contextlib.contextmanager
 def _progress(file: IO[bytes]) -> Iterator[Iterable[bytes]]:
-    """Yield the lines of the file, and show on a terminal how many of its bytes have been read."""
+    """Yield the lines of the file and show the progress in bytes, on a terminal."""
     try:
         total: int | None = os.fstat(file.fileno()).st_size or None
     except (OSError, AttributeError):
-        total = None  # Not a file of the system.
+        total = None  # Not a file of the operating system.
     with output.progress(total=total, desc="import", unit="B", unit_scale=True) as bar:
         yield _counted(file, bar)
 

@@ -1,4 +1,4 @@
-"""Commands on API keys, in a file or a database: create, list, revoke, rotate. Servers that run follow."""
+"""Commands on API keys in a file or a database. Running servers apply the changes."""
 
 from __future__ import annotations
 
@@ -26,30 +26,28 @@ _ROLES = click.Choice(["read", "write", "forget", "admin"])
 
 
 def _key_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say where the keys are, and pass that as first argument."""
+    """Add the options for the place of the keys, and pass the key store as first argument."""
 
     @option(
         "--data-dir",
         type=click.Path(path_type=Path),
         default="data",
-        help="The server's data folder, in which the file is if --api-keys names no other.",
+        help="Data folder of the server, with the key file unless --api-keys is set.",
     )
-    @option(
-        "--api-keys", type=click.Path(path_type=Path), default=None, help="File of keys, as `serve` is given."
-    )
+    @option("--api-keys", type=click.Path(path_type=Path), default=None, help="Key file, as for `serve`.")
     @option(
         "--store",
         type=click.Choice(["hnsw", "postgres"]),
         default="hnsw",
-        help="Where the server keeps its records. With postgres, or --postgres-dsn, the keys are in the"
-        " database, if --api-keys names no file.",
+        help="Store of the server. With postgres or --postgres-dsn, keys are in the database unless"
+        " --api-keys is set.",
     )
     @postgres_options
     @key_file_option
-    @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+    @option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
     @functools.wraps(function)
     def command(*, as_json: bool, **arguments: Any) -> None:
-        # Imported here: `--help` does without them.
+        # Imported here because `--help` does not need them.
         from memory_service.credentials.key_changes import NoSuchKey
         from memory_service.errors import Unavailable
         from memory_service.records.base import CannotOpen
@@ -91,10 +89,10 @@ def _key_store(
 
 @click.group()
 def keys() -> None:
-    """API keys of a server that runs with --auth keys: create, list, revoke, rotate.
+    """Manage the API keys of a server with --auth keys: create, list, revoke, rotate.
 
-    They act on a file, or with --store postgres on the database, whether a server runs or not;
-    those that run follow within seconds, and tell their audit logs.
+    The commands change a file, or with --store postgres the database, and need no server. Running servers
+    apply the change within seconds and record it in their audit logs.
     """
 
 
@@ -106,7 +104,7 @@ def keys() -> None:
     multiple=True,
     required=True,
     variable="KEY_NAMESPACES",
-    help='A namespace that it is good for, or the beginning of names with "*" at its end. May be repeated.',
+    help='Namespace that the key gives access to, or a prefix that ends with "*"; repeatable.',
 )
 @option(
     "--role",
@@ -115,20 +113,20 @@ def keys() -> None:
     multiple=True,
     required=True,
     variable="KEY_ROLES",
-    help="What it is good for. May be repeated.",
+    help="Role of the key; repeatable.",
 )
 @option(
     "--trust",
     type=click.FloatRange(0, 1),
     default=1.0,
     variable="KEY_TRUST",
-    help="The most that what is written with it is trusted, 0 to 1.",
+    help="Maximum trust of what is written with the key, 0 to 1.",
 )
-@option("--expires-in", type=Duration(), help="How long it is good, as in 12h or 90d. For ever if not given.")
+@option("--expires-in", type=Duration(), help="Lifetime of the key, such as 12h or 90d; default: unlimited.")
 @option(
     "--certificate",
     default="",
-    help="SPIFFE URI, or CN=NAME, of a client certificate that is the credential; there is no token then.",
+    help="Client certificate to accept instead of a token: SPIFFE URI or CN=NAME.",
 )
 @_key_command
 def create(
@@ -141,7 +139,7 @@ def create(
     expires_in: timedelta | None,
     certificate: str,
 ) -> None:
-    """Make a key for PRINCIPAL and print its token, which is shown this once."""
+    """Create a key for PRINCIPAL and print its token, which cannot be shown again."""
     from memory_service.credentials import key_changes
 
     wanted = key_changes.NewKey(principal, namespaces, roles, trust, expires_in, certificate)
@@ -151,7 +149,7 @@ def create(
 @keys.command("list")
 @_key_command
 def list_keys(store: KeyStore, as_json: bool) -> None:
-    """Print all keys, revoked and expired ones too: id, state, principal, roles, namespaces."""
+    """Print all keys, including revoked and expired ones: id, state, principal, roles, namespaces."""
     for key in store.entries():
         if as_json:
             output.tell_json(_described(key))
@@ -167,7 +165,7 @@ def list_keys(store: KeyStore, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 @_key_command
 def revoke(store: KeyStore, as_json: bool, key_id: str) -> None:
-    """End a key for good. A server that runs refuses it within seconds, and ends its streams."""
+    """Revoke a key permanently. Running servers reject it within seconds and end its streams."""
     from memory_service.credentials import key_changes
 
     key = key_changes.revoke(store, key_id)
@@ -180,27 +178,30 @@ def revoke(store: KeyStore, as_json: bool, key_id: str) -> None:
 @keys.command()
 @click.argument("key_id", metavar="ID")
 @option(
-    "--overlap", type=Duration(), required=True, help="How long the old key stays good, as in 0s, 1h or 7d."
+    "--overlap",
+    type=Duration(),
+    required=True,
+    help="How long the old key stays valid, such as 0s, 1h or 7d.",
 )
-@option("--expires-in", type=Duration(), help="How long the new key is good. As the old one if not given.")
+@option("--expires-in", type=Duration(), help="Lifetime of the new key; default: that of the old one.")
 @_key_command
 def rotate(
     store: KeyStore, as_json: bool, key_id: str, overlap: timedelta, expires_in: timedelta | None
 ) -> None:
-    """Make a new key for the principal of ID, with the same rights, and print its token."""
+    """Create a new key with the principal and rights of ID, and print its token."""
     from memory_service.credentials import key_changes
 
     _tell_new(*key_changes.rotate(store, key_id, overlap, expires_in), as_json)
 
 
 def _tell_new(key: ApiKey, token: str, as_json: bool) -> None:
-    """Print a token to stdout, alone, so that a script can take it; all else goes to stderr."""
+    """Print a token alone on stdout, for scripts; everything else goes to stderr."""
     if as_json:
         output.tell_json({**_described(key), "token": token})
         return
     if token:
         output.tell(token)
-    note = "keep the token: it is shown this once" if token else f"its credential is {key.certificate}"
+    note = "keep the token: it cannot be shown again" if token else f"its credential is {key.certificate}"
     output.note(f"key {key.id} of {key.principal}; {note}")
 
 
@@ -211,7 +212,7 @@ def _state(key: ApiKey) -> str:
 
 
 def _described(key: ApiKey) -> dict[str, Any]:
-    """What may be shown of a key, as JSON values: everything but the digest of its secret."""
+    """Return a key as JSON values without the digest of its secret."""
     shown = {
         "id": key.id,
         "state": _state(key),

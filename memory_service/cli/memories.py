@@ -32,54 +32,58 @@ _CATEGORIES = option(
     "categories",
     type=_CATEGORY,
     multiple=True,
-    help="Only memories of this category; give it several times for several categories.",
+    help="Only memories of this category; repeatable.",
 )
-_HISTORY = option("--history", "include_history", is_flag=True, help="Also memories that hold no more.")
+_HISTORY = option(
+    "--history", "include_history", is_flag=True, help="Include memories that are no longer valid."
+)
 _AS_OF = option(
     "--as-of",
     "as_of_time",
     type=Moment(),
-    help="Memories that held at this time. Those that hold now if not given.",
+    help="Memories that were valid at this time; default: now.",
 )
-_MIN_IMPORTANCE = option("--min-importance", type=float, help="Only memories at least this important by now.")
+_MIN_IMPORTANCE = option(
+    "--min-importance", type=float, help="Only memories with at least this importance now."
+)
 _DECIDE_BY = option(
     "--decide-by",
     type=click.Choice(["llm", "rules"]),
-    help="Who is to decide. The language model if it can, else rules, if not given.",
+    help="Decide with the language model or by rules; default: the model if available.",
 )
 _ON_CONTRADICTION = option(
     "--on-contradiction",
     type=click.Choice(["supersede", "keep_both", "refuse"]),
     default="supersede",
-    help="What becomes of a fact that contradicts a known one.",
+    help="What to do with a fact that contradicts a known one.",
 )
 
 
 @click.group()
 def memories() -> None:
-    """Facts about a user: save, search, list, delete, preload, extract, export."""
+    """Manage facts about a user: save, search, list, delete, preload, extract, export."""
 
 
 @memories.command()
 @click.argument("content")
-@option("--category", type=_CATEGORY, required=True, help="What the fact is about.")
-@option("--reasoning", required=True, help="Why it is worth remembering, in 10 to 200 characters.")
+@option("--category", type=_CATEGORY, required=True, help="Category of the fact.")
+@option("--reasoning", required=True, help="Why the fact is worth remembering, in 10 to 200 characters.")
 @session_option
-@option("--quote", default="", help="What the user said, word for word.")
-@option("--actor", default="", help="Who saves it, such as an agent's name.")
-@option("--explicit-request", is_flag=True, help="The user asked for it: it is more important.")
-@_ON_CONTRADICTION
+@option("--quote", default="", help="Literal words of the user.")
+@option("--actor", default="", help="Name of the agent or application that saves the memory.")
 @option(
-    "--valid-from", "valid_from_time", type=Moment(), help="When the fact began to hold. Now if not given."
+    "--explicit-request", is_flag=True, help="The user asked to remember it, which makes it more important."
 )
-@option("--ttl", type=Duration(), help="How long it lives, as in 30s, 15m, 12h, 7d. For ever if not given.")
+@_ON_CONTRADICTION
+@option("--valid-from", "valid_from_time", type=Moment(), help="Since when the fact is valid; default: now.")
+@option("--ttl", type=Duration(), help="Time to live, such as 30s, 15m, 12h or 7d; default: forever.")
 @labels_option
-@option("--metadata", type=JsonObject(), help="JSON object to keep with the memory.")
-@option("--keep-wording", is_flag=True, help="Save CONTENT as it is, not in the third person.")
+@option("--metadata", type=JsonObject(), help="JSON object to store with the memory.")
+@option("--keep-wording", is_flag=True, help="Save CONTENT unchanged, not in the third person.")
 @_DECIDE_BY
 @client_command
 def save(session: Session, session_id: str, quote: str, actor: str, **asked: Any) -> None:
-    """Save the fact CONTENT, unless it is known; print what became of it, id and content."""
+    """Save the fact CONTENT unless it is known; print the outcome, id and content."""
     from memory_client import MemorySource
 
     source = MemorySource(session_id=session_id, quote=quote, actor=actor)
@@ -89,7 +93,7 @@ def save(session: Session, session_id: str, quote: str, actor: str, **asked: Any
 
 
 def _note(session: Session, answer: SavedMemory | Extraction) -> None:
-    """Tell on stderr what the server could not do, and what went wrong on the way to its decision."""
+    """Print to stderr what the server could not do, and failures that it handled."""
     from memory_client import Degradation
 
     failures = [Degradation(failure.reason, failure.message) for failure in answer.failures]
@@ -98,7 +102,7 @@ def _note(session: Session, answer: SavedMemory | Extraction) -> None:
 
 @memories.command()
 @click.argument("query")
-@option("--limit", default=5, help="The most memories wanted; -1 for all.")
+@option("--limit", default=5, help="Maximum number of memories; -1: all.")
 @_CATEGORIES
 @_AS_OF
 @_HISTORY
@@ -106,14 +110,14 @@ def _note(session: Session, answer: SavedMemory | Extraction) -> None:
 @session_option
 @labels_option
 @mode_option
-@option("--min-score", type=float, help="Only memories that score at least this.")
+@option("--min-score", type=float, help="Only memories with at least this score.")
 @min_trust_option
 @sources_option
 @client_command
 def search(session: Session, **asked: Any) -> None:
-    """Print the memories that fit QUERY best, the best first.
+    """Print the memories that match QUERY best, best first.
 
-    Columns: score, id, from when and until when it holds, category, importance, content.
+    Columns: score, id, valid from, valid until, category, importance, content.
     """
     results = session.client.search_memories(**asked)
     for result in results:
@@ -122,21 +126,21 @@ def search(session: Session, **asked: Any) -> None:
 
 
 @memories.command("list")
-@option("--limit", default=100, help="The most memories wanted; -1 for all.")
+@option("--limit", default=100, help="Maximum number of memories; -1: all.")
 @_CATEGORIES
 @_AS_OF
 @_HISTORY
 @_MIN_IMPORTANCE
 @session_option
 @labels_option
-@option("--newest-first", is_flag=True, help="Begin with the newest memory.")
+@option("--newest-first", is_flag=True, help="Newest memory first.")
 @min_trust_option
 @sources_option
 @client_command
 def list_memories(session: Session, limit: int, **asked: Any) -> None:
-    """Print the memories in the order in which they were saved.
+    """Print the memories in insertion order.
 
-    Columns: id, from when and until when it holds, category, importance, content.
+    Columns: id, valid from, valid until, category, importance, content.
     """
     found = session.client.list_memories(**asked)
     for memory in itertools.islice(found, limit if limit >= 0 else None):
@@ -145,11 +149,11 @@ def list_memories(session: Session, limit: int, **asked: Any) -> None:
 
 @memories.command()
 @click.argument("memory_id", metavar="ID")
-@option("--history", is_flag=True, help="Remove also what the memory superseded or was made out of.")
-@option("--expected-version", type=int, help="Do it only if this is the memory's version.")
+@option("--history", is_flag=True, help="Also delete the memories that it superseded or was merged from.")
+@option("--expected-version", type=int, help="Only if the memory has this version.")
 @client_command
 def delete(session: Session, memory_id: str, history: bool, expected_version: int | None) -> None:
-    """Remove the memory ID."""
+    """Delete the memory ID."""
     removed = session.client.delete_memory(
         memory_id, include_history=history, expected_version=expected_version
     )
@@ -157,9 +161,9 @@ def delete(session: Session, memory_id: str, history: bool, expected_version: in
 
 
 @memories.command()
-@option("--max-tokens", default=1000, help="Tokens that the text may take, estimated; -1: no bound.")
+@option("--max-tokens", default=1000, help="Estimated maximum tokens of the text; -1: no limit.")
 @_CATEGORIES
-@option("--limit", default=100, help="The most memories wanted.")
+@option("--limit", default=100, help="Maximum number of memories.")
 @_MIN_IMPORTANCE
 @_AS_OF
 @labels_option
@@ -174,44 +178,44 @@ def preload(session: Session, **asked: Any) -> None:
     found = session.client.get_preloaded_memories(**asked)
     session.tell(found, found.text)
     if found.omitted_count:
-        output.note(f"note: {found.omitted_count} memories were left out")
+        output.note(f"note: {found.omitted_count} memories were omitted")
 
 
 @memories.command()
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @session_option
-@option("--after-revision", default=0, help="Only items of the session later than this; without a FILE.")
-@option("--limit", type=int, help="The most items of the session, 100 if not given; without a FILE.")
+@option("--after-revision", default=0, help="Only later items of the session; without FILE.")
+@option("--limit", type=int, help="Maximum items of the session; default: 100; without FILE.")
 @option(
     "--recalled",
     "recalled_memory_ids",
     multiple=True,
-    help="Id of a memory that was put into the conversation; repeatable.",
+    help="Id of a memory that was included in the conversation; repeatable.",
 )
 @_CATEGORIES
-@option("--dry-run", is_flag=True, help="Tell what would be saved, and write nothing.")
+@option("--dry-run", is_flag=True, help="Print what would be saved without saving it.")
 @_ON_CONTRADICTION
 @_DECIDE_BY
-@option("--actor", default="", help="Who has the memories saved, such as an agent's name.")
+@option("--actor", default="", help="Name of the agent or application that saves the memory.")
 @labels_option
 @client_command
 def extract(session: Session, file: str | None, **asked: Any) -> None:
-    """Find facts about the user in the messages of FILE, or in the items of --session, and save them.
+    """Extract facts about the user from the messages of FILE or the items of --session, and save them.
 
-    FILE is JSON or JSONL in OpenAI's format, "-" is stdin; it is not stored. Columns: what became of
-    each fact, id, content.
+    FILE is JSON or JSONL in OpenAI's format, "-" is stdin; its messages are not stored. Columns: outcome, id,
+    content.
     """
     if file is None and not asked["session_id"]:
         raise click.UsageError("give a FILE or a --session")
     if file is not None and (asked["after_revision"] or asked["limit"] is not None):
-        raise click.UsageError("--after-revision and --limit are for a --session without a FILE")
+        raise click.UsageError("--after-revision and --limit need a --session without a FILE")
     found = session.client.extract_memories(_messages(file) if file else (), **asked)
     if session.as_json:
         session.tell(found, "")
     for result in () if session.as_json else found.results:
         output.tell(outcome_rows(result))
     if found.more:
-        output.note(f"note: there is more; go on with --after-revision {found.examined_revision}")
+        output.note(f"note: there are more items; continue with --after-revision {found.examined_revision}")
     _note(session, found)
 
 
@@ -232,17 +236,17 @@ def _messages(file: str) -> list[ChatMessage]:
     type=click.Choice(["json", "markdown"]),
     default="json",
     variable="MEMORIES_FORMAT",
-    help="Of the export.",
+    help="Format of the export.",
 )
 @option(
     "--output",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write. Stdout if not given.",
+    help="File to write; default: stdout.",
 )
 @client_command
 def export(session: Session, file_format: str, file: Path | None) -> None:
-    """Write all memories with their history: a JSON list of objects, or Markdown to read."""
+    """Export all memories with their history as a JSON list or as Markdown."""
     found = list(session.client.list_memories(include_history=True, page_size=1000))
     text = as_json(found) if file_format == "json" else as_markdown(session.namespace, found)
     if file is None:

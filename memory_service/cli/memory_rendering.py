@@ -1,4 +1,4 @@
-"""How memories look: rows to read, JSON with every field, Markdown."""
+"""Renders memories: as rows, as JSON with every field, as Markdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 def outcome_rows(found: SavedMemory | ExtractedMemory) -> str:
-    """Return what became of a fact, and a line for each memory that ended with it."""
+    """Return the outcome for a fact, and a line for each memory that it ended."""
     shown = found.memory
     if shown is None or (not shown.id and found.existing is not None):
         shown = found.existing
@@ -41,19 +41,19 @@ def _named(memory: UserMemory) -> str:
 
 
 def memory_row(memory: UserMemory, before: str = "") -> str:
-    """Return a memory as one line: id, from when, until when, category, importance, content."""
+    """Return a memory as one line: id, valid from, valid until, category, importance, content."""
     times = f"{moment(memory.valid_from_time)}  {moment(memory.valid_until_time)}"
     what = f"{memory.category:12}  {memory.importance.current_score:5.2f}"
     return f"{before}{one_line(memory.id):36}  {times}  {what}  {one_line(memory.content)}"
 
 
 def as_json(memories: Sequence[UserMemory]) -> str:
-    """Return a JSON list of objects with every field; what is not set is null, empty or 0."""
+    """Return a JSON list of objects with every field; unset ones are null, empty or 0."""
     return output.json_text([_whole(memory) for memory in memories], indent=2) + "\n"
 
 
 def _whole(value: Any) -> Any:
-    """Return a value as JSON values without leaving a field out."""
+    """Return a value as JSON values, with all fields."""
     if dataclasses.is_dataclass(value):
         return {field.name: _whole(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -62,7 +62,7 @@ def _whole(value: Any) -> Any:
 
 
 def as_markdown(namespace: str, memories: Sequence[UserMemory]) -> str:
-    """Return a heading per category with the memories that hold, then those that ended under "History"."""
+    """Return the valid memories under a heading per category, and the ended ones under "History"."""
     sections = [f"# Memories of {_plain(namespace)}"]
     for category, heading in _HEADINGS.items():
         holding = [each for each in memories if each.status == "active" and each.category == category]
@@ -95,5 +95,5 @@ def _day(time: datetime | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as one line in which nothing counts as Markdown."""
+    """Return a text as one line with Markdown escaped."""
     return _MARKS.sub(r"\\\1", " ".join(one_line(text).split()))

@@ -1,4 +1,4 @@
-"""The command that brings a data folder into PostgreSQL."""
+"""The command that migrates a data folder to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ _PAGE_TOKENS = "page tokens"
     type=click.Path(path_type=Path),
     required=True,
     variable="MIGRATE_FROM",
-    help="Data folder that no server works on, or a backup of one; it is left as it is.",
+    help="Data folder that no server uses, or a backup; it stays unchanged.",
 )
 @option(
     "--to",
     "dsn",
     default="",
     variable="POSTGRES_DSN",
-    help="Database to write to, as `serve --postgres-dsn` takes it.",
+    help="Database to write to, as for `serve --postgres-dsn`.",
 )
 @option(
     "--schema",
     default="memory_service",
     variable="POSTGRES_SCHEMA",
-    help="Schema of that database that has the tables; it is made if it is not there.",
+    help="Database schema for the tables; created if missing.",
 )
 @key_file_option
-@option("--start-over", is_flag=True, help="Give up what another migration has begun there.")
-@option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@option("--start-over", is_flag=True, help="Discard an unfinished migration to this schema.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def migrate(
     folder: Path, dsn: str, schema: str, encryption_key_file: Path | None, start_over: bool, as_json: bool
 ) -> None:
-    """Bring all records of a data folder into PostgreSQL, for `serve --store postgres`.
+    """Copy all records of a data folder to PostgreSQL, for `serve --store postgres`.
 
-    Nothing of it is seen there before all of it was read back and compared, row by row. When it is
-    interrupted, run it again: it goes on. No server may work on that schema meanwhile. If the source is a
-    backup, its server may go on for those who read; what is written to it afterwards stays behind.
+    The records become visible after all rows have been read back and compared. An interrupted migration
+    continues when run again. No server may use the schema meanwhile. If the source is a backup, its server
+    may keep running, but later writes are not migrated.
     """
     from memory_service.errors import MemoryServiceError
     from memory_service.records.base import CannotOpen
@@ -64,7 +64,7 @@ def migrate(
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
-        raise CommandError('this needs psycopg: pip install "memory-service[postgres]"') from None
+        raise CommandError('migrate needs psycopg: pip install "memory-service[postgres]"') from None
     try:
         key = given_key(encryption_key_file)
         with output.progress(unit=" rows", leave=False) as bar:
@@ -81,7 +81,7 @@ def migrate(
 
 
 def _settings_of(folder: Path, key: DataKey | None) -> dict[str, bytes]:
-    """Return what a server keeps beside its records: API keys, and the key of page tokens."""
+    """Return what a server stores besides records: API keys, and the key of page tokens."""
     from memory_service.credentials.key_file import FILE_NAME, KeyFile
     from memory_service.postgres_keys import settings_of
 
@@ -102,10 +102,10 @@ def _tell(moved: Moved, folder: Path, schema: str, as_json: bool) -> None:
     if as_json:
         output.tell_json(msgspec.to_builtins(moved))
     elif moved.before:
-        output.tell(f"all of {folder} was in the schema {schema} already")
+        output.tell(f"{folder} was already migrated to the schema {schema}")
     else:
         output.tell(
-            f"{moved.namespaces} namespaces with {moved.items} items, {moved.rows} rows in all, are in the"
-            f" schema {schema}, each compared with {folder} (digest {moved.digest});"
+            f"migrated {moved.namespaces} namespaces with {moved.items} items to the schema {schema}:"
+            f" {moved.rows} rows, each compared with {folder} (digest {moved.digest}),"
             f" {'with' if API_KEYS in moved.settings else 'without'} API keys"
         )

@@ -1,4 +1,4 @@
-"""Options: each with its environment variable, and those that all client commands share."""
+"""Options with their environment variables, and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DEFAULT_NAMESPACE = "default"
 
 
 def option(*names: str, help: str, variable: str = "", **settings: Any) -> Callable[[F], F]:
-    """Return click's option, with the environment variable MEMORY_SERVICE_<NAME>, shown in the help.
+    """Return a click option with the environment variable MEMORY_SERVICE_<NAME>, which the help shows.
 
-    The name is the first one with two dashes: `--on-duplicate` is MEMORY_SERVICE_ON_DUPLICATE. `variable`
-    is another name, where two commands have options of one name that take different values.
+    NAME is that of the first long option: `--on-duplicate` has MEMORY_SERVICE_ON_DUPLICATE. `variable`
+    replaces it if options of two commands have the same name but different meanings.
     """
     long_name = next(name for name in names if name.startswith("--")).partition("/")[0]
     variable = "MEMORY_SERVICE_" + (variable or long_name[2:].upper().replace("-", "_"))
@@ -36,24 +36,21 @@ _POSTGRES = (
     option(
         "--postgres-dsn",
         default="",
-        help="Database of the store postgres, as libpq takes it: a URL, or host=… dbname=… and so on. What it"
-        " leaves out comes from the PG* variables. A password is better there or in ~/.pgpass: others on this"
-        " machine can see a command line.",
+        help="Database for --store postgres: libpq URL or host=… dbname=…; PG* variables fill in the rest."
+        " Passwords belong in PGPASSWORD or ~/.pgpass: command lines are public.",
     ),
-    option(
-        "--postgres-schema", default="memory_service", help="Schema of that database that has the tables."
-    ),
+    option("--postgres-schema", default="memory_service", help="Database schema with the tables."),
 )
 
 
 def postgres_options(function: F) -> F:
-    """Add the options that say which database has the records."""
+    """Add the options that select the database of the records."""
     for add in reversed(_POSTGRES):
         function = add(function)
     return function
 
 
-session_option = option("--session", "session_id", default="", help="Conversation inside the namespace.")
+session_option = option("--session", "session_id", default="", help="Conversation within the namespace.")
 
 
 _FILE = click.Path(path_type=Path)
@@ -62,33 +59,32 @@ _CONNECTION = (
     option(
         "--address",
         default=DEFAULT_ADDRESS,
-        help="Host and port of the server; of several equal ones, with commas.",
+        help="Address of the server, or a comma-separated list of equal servers.",
     ),
     option(
         "--api-key",
         metavar="KEY",
-        help="API key, or another token, to prove who you are. Better in its variable or in a file: others "
-        "on this machine can see a command line.",
+        help="API key or JWT. Prefer the variable or a file: command lines are public.",
     ),
-    option("--api-key-file", type=_FILE, help="File of the API key."),
-    option("--tls", is_flag=True, help="Encrypt; trust the authorities that come with gRPC."),
-    option("--tls-ca", type=_FILE, help="Encrypt; trust the authorities of this file (PEM)."),
+    option("--api-key-file", type=_FILE, help="File with the API key."),
+    option("--tls", is_flag=True, help="Use TLS and trust the CAs that come with gRPC."),
+    option("--tls-ca", type=_FILE, help="Use TLS and trust the CAs in this PEM file."),
     option(
         "--tls-certificate",
         variable="CLIENT_TLS_CERTIFICATE",
         type=_FILE,
-        help="Encrypt; present the certificate of this file (PEM).",
+        help="Use TLS with this client certificate (PEM file).",
     ),
     option(
         "--tls-key",
         variable="CLIENT_TLS_KEY",
         type=_FILE,
-        help="File of the private key of --tls-certificate (PEM).",
+        help="Private key of the client certificate (PEM file).",
     ),
     option(
         "--allow-insecure-token",
         is_flag=True,
-        help="Send the API key to another machine even without TLS: everybody on the way can read it.",
+        help="Send the API key to another machine even without TLS: anyone on the path can read it.",
     ),
 )
 
@@ -96,22 +92,22 @@ _CONNECTION = (
 def client_command(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a client command, and pass a connected `Session` as first argument.
 
-    What the client raises ends the command with one line on stderr and exit code 1.
+    An exception of the client ends the command with one line on stderr and exit code 1.
     """
 
     @_connection_options
     @option("--namespace", default=DEFAULT_NAMESPACE, help="Namespace to act on.")
-    @option("--timeout", default=30.0, help="Seconds to wait for an answer.")
-    @option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+    @option("--timeout", default=30.0, help="Seconds to wait for a response.")
+    @option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
     @functools.wraps(function)
     def command(*, address: str, namespace: str, timeout: float, as_json: bool, **arguments: Any) -> None:
         connection = connection_settings(**{name: arguments.pop(name) for name in CONNECTION_ARGUMENTS})
-        # gRPC's own notes on connections that come and go would stand between the answers.
+        # gRPC's log lines about connections would mix with the output.
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-        # Imported here, for gRPC takes long to load, and `--help` does without it.
+        # Imported here because gRPC loads slowly and `--help` does not need it.
         from memory_client import MemoryClient
 
-        # Few attempts: a human waits, and wants to be told soon that the server is not there.
+        # Few attempts, so that a waiting user soon learns that the server is down.
         settings = {"namespace": namespace, "timeout_s": timeout, "max_attempts": 3, **connection}
         with reported_errors(address, encrypted=connection["tls"]):
             with MemoryClient(address, **settings) as client:
@@ -133,19 +129,19 @@ sources_option = option(
     variable="SOURCE_KIND",
     type=SOURCE_KINDS,
     multiple=True,
-    help="Only what comes from there; give it several times for several.",
+    help="Only content from this source; repeatable.",
 )
-min_trust_option = option("--min-trust", type=float, help="Only what is trusted at least this much, 0 to 1.")
+min_trust_option = option("--min-trust", type=float, help="Only content with at least this trust, 0 to 1.")
 labels_option = option(
     "--label",
     "labels",
     type=Label(),
     multiple=True,
     callback=lambda context, parameter, labels: dict(labels),
-    help="Label as key=value; give it several times for several labels.",
+    help="Label as key=value; repeatable.",
 )
 mode_option = option(
     "--mode",
     type=click.Choice(["hybrid", "vector", "lexical"]),
-    help="By what the query is answered. Words and vectors if not given.",
+    help="How to search; default: words and vectors.",
 )

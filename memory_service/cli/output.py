@@ -1,9 +1,9 @@
-"""The one way out of the command line: all that a terminal sees goes through here, and commands nothing.
+"""All output of the commands, with control characters escaped.
 
-What is stored was written by others, and a terminal obeys some characters: they move the cursor, retitle
-the window, write to the clipboard, or show a text in another order than it has. In their place \\uXXXX is
-printed, as in JSON. JSON is written so wherever it goes, since it means the same. Other text is changed only
-on a terminal; a file or a pipe gets it as it is.
+Stored texts come from others, and some characters control a terminal: they move the cursor, rename the
+window, write to the clipboard, or reorder text. They are printed as \\uXXXX, as in JSON. In JSON they are
+always escaped, which does not change its meaning; in other text only on a terminal: files and pipes get it
+unchanged.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     Progress = tqdm[Any]
 
-# General categories Cc, Cf, Cs, Zl and Zp. Not the ends of lines and tabs; nor the joiners, without which
-# words of some languages and many emoji fall apart; nor format characters that are seen, as signs of numbers.
+# General categories Cc, Cf, Cs, Zl and Zp, except line ends and tabs, the joiners (which words of some
+# languages and many emoji need), and visible format characters such as number signs.
 _COMMANDS = re.compile(
     "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
-    # It takes the cursor back to where the line began, unless the line ends there.
+    # It moves the cursor to the start of the line, unless it is part of a line end.
     "|\r(?!\n)"
 )
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which \uXXXX stands for each character that a terminal obeys or hides."""
+    r"""Return a text in which characters that control a terminal, or are invisible, are \uXXXX."""
     return _COMMANDS.sub(_escaped, text)
 
 
@@ -45,19 +45,19 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def json_text(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
-    """Return JSON values as JSON that commands no terminal."""
+    """Return JSON with control characters escaped."""
     separators = (",", ":") if compact else None
     return visible(json.dumps(value, ensure_ascii=False, indent=indent, separators=separators))
 
 
 def tell(text: str) -> None:
-    """Print a text to stdout, and the end of its line."""
-    # With `color` click leaves the text alone; else it takes some escapes out of what goes to a file.
+    """Print a line to stdout."""
+    # Without `color`, click removes some escape sequences from output to a file.
     click.echo(_for_stdout(text), color=True)
 
 
 def tell_exactly(text: str) -> None:
-    """Print a text to stdout: a file or a pipe gets its bytes in UTF-8 and no more."""
+    """Print a text to stdout; files and pipes get exactly its bytes in UTF-8."""
     if sys.stdout.isatty():
         click.echo(visible(text), nl=not text.endswith("\n"), color=True)
     else:
@@ -70,17 +70,17 @@ def tell_json(value: Any) -> None:
 
 
 def data_stream() -> BinaryIO:
-    """Return stdout for data that is written in bytes: lines of `json_text`, and nothing else."""
+    """Return stdout in binary mode, for lines of `json_text` only."""
     return sys.stdout.buffer
 
 
 def note(text: str, file: IO[Any] | None = None) -> None:
-    """Print a text to stderr, where nobody looks for data."""
+    """Print a text to stderr, apart from the data."""
     click.echo(visible(text), file=file, err=True)
 
 
 class _Reported(click.ClickException):
-    """An error as it is printed, whatever kind it was."""
+    """An error of any class, as it is printed."""
 
     def __init__(self, error: click.ClickException) -> None:
         super().__init__(error.message)
@@ -90,13 +90,13 @@ class _Reported(click.ClickException):
         self._text = rendered.getvalue().rstrip("\n")
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print it to stderr."""
+        """Print the error to stderr."""
         note(self._text, file)
 
 
 @contextlib.contextmanager
 def visible_errors() -> Iterator[None]:
-    """Have click print its own errors, which quote what was typed, as `note` prints."""
+    """Print errors of click, which quote the command line, like `note`."""
     try:
         yield
     except click.ClickException as error:
@@ -104,17 +104,17 @@ def visible_errors() -> Iterator[None]:
 
 
 def confirm(question: str) -> bool:
-    """Ask on stderr."""
+    """Ask a yes/no question on stderr."""
     return click.confirm(visible(question), err=True)
 
 
 def columns() -> int | None:
-    """Return how wide stdout is. None: it is no terminal."""
+    """Return the width of stdout, or None if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def progress(**settings: Any) -> Progress:
-    """Return a bar on stderr, if that is a terminal. It must be given no text of others."""
+    """Return a progress bar on stderr, shown on a terminal only. Do not pass it texts of others."""
     from tqdm import tqdm
 
     return tqdm(disable=None, **settings)

@@ -1,4 +1,4 @@
-"""Types of what is typed: durations, times, labels, weights, JSON."""
+"""Parameter types: durations, times, labels, weights, JSON."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Duration(click.ParamType[timedelta]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Return the duration; fail for anything that is not one."""
+        """Return the duration; fail if the text is invalid."""
         if isinstance(value, timedelta):
             return value
         found = _DURATION.findall(value)
         if not found or "".join(number + unit for number, unit in found) != value:
-            self.fail(f"{value!r} is no duration; write it as 30s, 15m, 12h, 7d or 1h30m", param, ctx)
+            self.fail(f"{value!r} is not a duration such as 30s, 15m, 12h, 7d or 1h30m", param, ctx)
         try:
             return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in found))
         except OverflowError:
@@ -32,28 +32,28 @@ class Duration(click.ParamType[timedelta]):
 
 
 class Moment(click.ParamType[datetime]):
-    """A time such as 2026-01-31 or 2026-01-31T12:00:00Z; without a zone it is in UTC."""
+    """A time such as 2026-01-31 or 2026-01-31T12:00:00Z; UTC if it has no time zone."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time; fail for what is none."""
+        """Return the time; fail if the text is invalid."""
         if isinstance(value, datetime):
             return value
         try:
             time = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no time; write it as 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
+            self.fail(f"{value!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 class Since(click.ParamType[datetime]):
-    """A time, or how long ago it was, such as 2h."""
+    """A time, or a duration before now, such as 2h."""
 
     name = "time or duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time; fail for what is none."""
+        """Return the time; fail if the text is invalid."""
         if isinstance(value, str) and _DURATION.fullmatch(value):
             return datetime.now(UTC) - Duration().convert(value, param, ctx)
         return Moment().convert(value, param, ctx)
@@ -67,12 +67,12 @@ class Label(click.ParamType[tuple[str, str]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Return key and value; fail where there is no "="."""
+        """Return key and value; fail without "="."""
         if isinstance(value, tuple):
             return value
         key, sign, text = value.partition("=")
         if not sign or not key:
-            self.fail(f"{value!r} is no label; write it as topic=travel", param, ctx)
+            self.fail(f"{value!r} is not a label such as topic=travel", param, ctx)
         return key, text
 
 
@@ -85,16 +85,16 @@ class Weight(click.ParamType[tuple[str, float]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, float]:
-        """Return name and number; fail for what has no weight and for what is no number."""
+        """Return name and number; fail if either is invalid."""
         if isinstance(value, tuple):
             return value
         name, _, number = value.partition("=")
         if name not in self._NAMES:
-            self.fail(f"{value!r} has no weight; there are {', '.join(self._NAMES)}", param, ctx)
+            self.fail(f"{value!r} is not a weight of {', '.join(self._NAMES)}", param, ctx)
         try:
             return name, float(number)
         except ValueError:
-            self.fail(f"{value!r} is no weight; write it as {name}=0.2", param, ctx)
+            self.fail(f"{value!r} is not a weight such as {name}=0.2", param, ctx)
 
 
 class JsonObject(click.ParamType[dict[str, Any]]):
@@ -103,7 +103,7 @@ class JsonObject(click.ParamType[dict[str, Any]]):
     name = "json"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
-        """Return the object; fail for what is not JSON, or no object."""
+        """Return the object; fail if the text is not a JSON object."""
         if isinstance(value, dict):
             return value
         try:
@@ -116,11 +116,11 @@ class JsonObject(click.ParamType[dict[str, Any]]):
 
 
 def json_or_text(value: str) -> Any:
-    """Return what a JSON text says; a text that is not JSON stays as it is."""
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     try:
         return json.loads(value, parse_constant=_refuse)
     except RecursionError:
-        raise ValueError("the value is nested too deeply to be read") from None
+        raise ValueError("the value is nested too deeply") from None
     except ValueError:
         return value
 

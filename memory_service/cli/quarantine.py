@@ -1,4 +1,4 @@
-"""Commands on writes that a write policy put into quarantine: list, release, delete."""
+"""Commands on writes that a write policy quarantined: list, release, delete."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def quarantine() -> None:
-    """Writes that wait for a review: list, release, delete."""
+    """Review quarantined writes: list, release, delete."""
 
 
 @quarantine.command("list")
-@option("--limit", default=100, help="The most writes wanted; -1 for all.")
+@option("--limit", default=100, help="Maximum number of writes; -1: all.")
 @client_command
 def list_writes(session: Session, limit: int) -> None:
-    """Print the writes in quarantine, the oldest first: id, time, reason, and their items below."""
+    """Print the writes in quarantine, oldest first: id, time, reason, and below them their items."""
     writes = session.client.list_quarantined()
     for write in itertools.islice(writes, limit if limit >= 0 else None):
         session.tell(write, _rows(write))
@@ -37,7 +37,9 @@ def _rows(write: QuarantinedWrite) -> str:
         known = item.provenance
         if known is not None:
             source = getattr(known.source, "value", known.source)
-            rows.append(f"    by {one_line(known.writer) or 'nobody known'}, {source}, trust {known.trust:g}")
+            rows.append(
+                f"    by {one_line(known.writer) or 'an unknown writer'}, {source}, trust {known.trust:g}"
+            )
     return "\n".join(rows)
 
 
@@ -45,7 +47,7 @@ def _rows(write: QuarantinedWrite) -> str:
 @click.argument("write_id", metavar="ID")
 @client_command
 def release(session: Session, write_id: str) -> None:
-    """Let the write ID take place now."""
+    """Execute the write ID now."""
     done = session.client.review_quarantined(write_id, "release")
     items = "1 item" if done.item_count == 1 else f"{done.item_count} items"
     session.tell(done, f"{items} written")
@@ -56,5 +58,5 @@ def release(session: Session, write_id: str) -> None:
 @click.argument("write_id", metavar="ID")
 @client_command
 def delete(session: Session, write_id: str) -> None:
-    """Forget the write ID, for good."""
+    """Discard the write ID permanently."""
     session.tell(session.client.review_quarantined(write_id, "delete"), "deleted")

@@ -1,4 +1,4 @@
-"""The command that moves namespaces to the server's embedder."""
+"""The command that re-embeds namespaces with the server's embedder."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ _POLL_S = 0.2
 @option(
     "--replace-client-vectors",
     is_flag=True,
-    help="Also where the vectors are the clients' own, which are lost by this.",
+    help="Also replace vectors that clients supplied; they are lost.",
 )
-@option("--wait/--no-wait", default=True, help="Whether to wait until all items are embedded.")
+@option("--wait/--no-wait", default=True, help="Wait until all items are embedded.")
 @client_command
 def reembed(
     session: Session, namespaces: Sequence[str], everything: bool, replace_client_vectors: bool, wait: bool
 ) -> None:
-    """Move namespaces to the server's embedder, while it serves.
+    """Re-embed namespaces with the server's embedder while it runs.
 
-    Without a NAMESPACE that of --namespace is moved. The server embeds the items in the background,
-    also when this command is interrupted or the server is started again; run it again to wait for the
-    rest. Namespaces that are of this embedder already are left alone, and with --all those whose
-    vectors are their clients' own.
+    Default NAMESPACE: that of --namespace. The server embeds the items in the background, even if this
+    command is interrupted or the server restarts; run the command again to wait for the rest. Namespaces
+    that already use this embedder are skipped, and with --all also those with vectors of clients.
     """
     if everything and namespaces:
-        raise click.UsageError("give names or --all, not both")
+        raise click.UsageError("give namespaces or --all, not both")
     names = namespaces or (session.namespace,)
     if everything:
         names = [found.namespace for found in session.client.list_namespaces()]
@@ -65,22 +64,22 @@ def _fields(moved: Reembedding) -> dict[str, object]:
 def _begin(
     session: Session, name: str, replace_client_vectors: bool, *, leave_alone: bool
 ) -> Reembedding | None:
-    """Begin the move of a namespace. None: it is left alone."""
+    """Begin to re-embed a namespace; return None if it is skipped."""
     from memory_client import FailedPrecondition, MemoryServiceError, NotFound
 
     try:
         return session.client.namespace(name).reembed(replace_client_vectors=replace_client_vectors)
     except MemoryServiceError as error:
         passed_over = isinstance(error, NotFound | FailedPrecondition) and leave_alone
-        # Without an embedder there is nothing to move any of them to.
+        # Without an embedder, none of them can be re-embedded.
         if passed_over and session.client.info().embedder != "none":
-            output.note(f"note: {name} is left alone: {error}")
+            output.note(f"note: {name} is skipped: {error}")
             return None
         raise CommandError(f"{name}: {error} ({error.reason or error.code})") from None
 
 
 def _wait(session: Session, waiting: dict[str, int]) -> None:
-    """Show the progress until nothing waits any more. Counts may grow, when more is written."""
+    """Show the progress until no item is pending. Counts grow if more is written meanwhile."""
     done = 0
     with output.progress(desc="reembed", total=sum(waiting.values()), unit=" items", leave=False) as bar:
         while waiting:
@@ -101,4 +100,4 @@ def _pending_count(session: Session, name: str) -> int:
     try:
         return session.client.namespace(name).namespace_stats().pending_count
     except NotFound:
-        return 0  # Deleted meanwhile.
+        return 0  # It was deleted meanwhile.

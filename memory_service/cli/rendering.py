@@ -1,4 +1,4 @@
-"""How records look: as JSON values, or aligned for reading."""
+"""Renders records: as JSON values, or as aligned text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NO_SCORE = " " * 9
 
 
 def to_json(record: Any) -> Any:
-    """Return a client's value as JSON values, items and state entries in protobuf's own mapping.
+    """Return a value of the client as JSON values; items and state entries in protobuf's JSON mapping.
 
-    Fields that are None are left out.
+    Fields that are None are omitted.
     """
     from memory_client import MemoryItem, StateEntry
     from memory_client.protojson import entry_to_json, item_to_json
@@ -46,17 +46,17 @@ def to_json(record: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """Return a text without what would break the line, wherever it goes."""
+    """Return a text with characters that could break the line replaced by spaces."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def moment(time: datetime | None) -> str:
-    """Return a time to the second, in UTC, always of the same width."""
+    """Return a time to the second, in UTC, with a fixed width."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if time else " " * _TIME_WIDTH
 
 
 def item_row(item: MemoryItem, *, before: str = "") -> str:
-    """Return an item as one line: id, time, speaker, text; the text as far as the terminal is wide."""
+    """Return an item as one line: id, time, speaker, text, cut to the width of the terminal."""
     speaker = one_line(item.speaker)[:12]
     row = f"{before}{one_line(item.id):36}  {moment(item.create_time)}  {speaker:12}  "
     return (row + _shortened(one_line(item.text), len(row))).rstrip()
@@ -71,9 +71,9 @@ def _shortened(text: str, indent: int) -> str:
 
 
 def result_rows(result: Result) -> str:
-    """Return a result as a line that begins with its score, and a line for each share in it.
+    """Return a result as a line that begins with its score, and a line for each part of the score.
 
-    Its neighbours stand around it, on lines without a score.
+    Neighbours come before and after it, on lines without a score.
     """
     rows = [item_row(item, before=_NO_SCORE) for item in result.before]
     rows.append(item_row(result.item, before=f"{result.score:7.4f}  "))
@@ -105,9 +105,9 @@ def change_row(change: Change) -> str:
 
 
 def fields(record: Any) -> str:
-    """Return a value as one "name: value" line a field, nested ones as "name.field".
+    """Return a value as one "name  value" line per field; nested names are "name.field".
 
-    What is of more lines goes on below itself, so that no line of it looks like a field.
+    Further lines of a value are indented, so that none looks like a field.
     """
     flat = {one_line(name): str(value) for name, value in _flat(to_json(record)).items()}
     width = max((len(name) for name in flat), default=0)

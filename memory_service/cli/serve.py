@@ -25,295 +25,283 @@ if TYPE_CHECKING:
 
 _INDEX_SETTINGS = ("exact_vectors_max", "tail_vectors_max", "views_bytes_max", "items_bytes_max")
 _LIMITS = ("calls_per_s_max", "namespace_items_max", "namespace_bytes_max")
-# Of malloc.h.
+_PATH = click.Path(path_type=Path)
+# From malloc.h.
 _M_MMAP_THRESHOLD = -3
 
 
+# `tests/options_page.py` writes these options, in this order, to docs/configuration.md.
 @click.command()
 @option(
     "--address",
     default="127.0.0.1:50051",
-    help="Host and port to listen on, or unix:PATH; port 0 takes a free one.",
+    help="Listen on this host:port (port 0: any free one) or unix:PATH. Non-local addresses need TLS and"
+    " credentials.",
 )
 @option(
     "--server-name",
     default="",
-    help="What the server is called, in what it tells of itself and in its audit log; if not given, by host"
-    " name and port.",
+    help="Name in GetInfo, log and audit log; if unset, host and port.",
 )
 @option(
     "--health-address",
     default="",
-    help="Host and port where health is told, too, and nothing else: without TLS and credentials, and never"
-    " behind other calls.",
+    help="Also serve gRPC health checks on this host:port, without TLS or credentials, independent of"
+    " request load.",
 )
-@option(
-    "--tls-certificate",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="Encrypt, with the certificate of this file (PEM, with those between it and its authority).",
-)
-@option(
-    "--tls-key",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="File of the certificate's private key (PEM).",
-)
+@option("--tls-certificate", type=_PATH, default=None, help="Certificate chain of the server (PEM file).")
+@option("--tls-key", type=_PATH, default=None, help="Private key of the certificate (PEM file).")
 @option(
     "--tls-client-ca",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default=None,
-    help="Serve only clients whose certificates are signed by an authority of this file (PEM); without --auth"
-    " each of them may do everything.",
+    help="Require client certificates of these CAs (PEM file); without --auth, they give full access.",
 )
 @option(
     "--allow-insecure-network",
     is_flag=True,
     default=False,
-    help="Start even if everybody in the network can then listen in, or read, change and delete everything.",
+    help="Allow a non-local address without TLS or credentials: full access for anyone on the network.",
+)
+@option(
+    "--connections-max",
+    default=800,
+    help="Maximum open connections; further ones are closed. Keep it below `ulimit -n`.",
+)
+@option(
+    "--connection-calls-max",
+    default=512,
+    help="Maximum concurrent calls per connection, streams included; clients queue the others.",
+)
+@option(
+    "--connection-idle-s-max",
+    default=0,
+    help="Close a connection after this many seconds without a running call; 0: never.",
+)
+@option(
+    "--calls-per-s-max",
+    default=0,
+    help="Rate limit and burst per caller, or per namespace without --auth; 0: none.",
+)
+@option("--reflection/--no-reflection", default=True, help="Serve gRPC reflection, as grpcurl needs.")
+@option(
+    "--workers",
+    default=1,
+    help="Server processes; several need --store postgres. Ports count up from --address and"
+    " --health-address; each has a folder in the data folder.",
+)
+@option("--drain", "drain_s", default=10.0, help="Seconds for running calls to finish at shutdown.")
+@option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    help="Lowest level to log: debug, info, warning or error; JSON lines on stderr.",
 )
 @option(
     "--store",
     type=click.Choice(["hnsw", "memory", "postgres"]),
     default="hnsw",
-    help="Where records are kept: in the data folder, in memory, or in a database that servers share.",
+    help="Keep records on disk (hnsw), in memory until exit (memory) or in a shared database (postgres).",
 )
 @postgres_options
 @option(
     "--data-dir",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default="data",
-    help="Folder of records, index snapshots and backups.",
+    help="Folder for records, index snapshots and backups; with postgres for caches and audit log, one per"
+    " server.",
 )
 @option(
     "--encryption-key-file",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default=None,
-    help="File with the key that encrypts the data folder: 32 bytes in hexadecimal or base64;"
-    " or set MEMORY_SERVICE_ENCRYPTION_KEY.",
+    help="File with the encryption key: 32 bytes in hexadecimal or base64. Or set the key in"
+    " MEMORY_SERVICE_ENCRYPTION_KEY.",
 )
 @option(
     "--disk-free-bytes-min",
     default=64 << 20,
-    help="With less room on the disk only what makes the records smaller is written; 0: no limit.",
+    help="With less free disk space, reject writes that grow the records; 0: no limit.",
 )
 @option(
     "--ballast-bytes",
     default=64 << 20,
-    help="Room held back on the disk, so that deletions go on when it is full; 0: none.",
+    help="Disk space to reserve for deletions on a full disk; 0: none.",
+)
+@option(
+    "--namespace-items-max",
+    default=0,
+    help="Maximum items per namespace, exceeded slightly by concurrent calls; 0: no limit.",
+)
+@option(
+    "--namespace-bytes-max",
+    default=0,
+    help="Maximum bytes of items and states per namespace; the last write may exceed it; 0: no limit.",
+)
+@option("--history-days", default=30, help="Days to keep replaced versions for an undo; 0: none.")
+@option(
+    "--sweep",
+    "sweep_s",
+    default=5.0,
+    help="Seconds between removals of expired items; reads omit them at once.",
+)
+@option(
+    "--exact-vectors-max",
+    default=16384,
+    help="Vectors per namespace to search exactly; above it, use an HNSW graph.",
+)
+@option(
+    "--tail-vectors-max",
+    default=1024,
+    help="New vectors to search exactly before they join the graph.",
+)
+@option(
+    "--views-bytes-max",
+    default=1 << 30,
+    help="Memory for namespace indexes (LRU; the last one may exceed it); 0: keep none.",
+)
+@option("--items-bytes-max", default=128 << 20, help="Memory for items cached ready to send.")
+@option(
+    "--auth",
+    default="none",
+    help="Accept these credentials: none, or a comma-separated list of keys, jwt, mtls.",
+)
+@option(
+    "--api-keys",
+    type=_PATH,
+    default=None,
+    help="API key file; if unset, api-keys.json in the data folder, or with postgres the database.",
+)
+@option("--jwt-keys", default="", help="JSON Web Key Set that verifies tokens: file or https:// URL.")
+@option("--jwt-issuer", default="", help="Required iss of a token.")
+@option("--jwt-audience", default="", help="Required aud of a token, possibly among others.")
+@option(
+    "--jwt-algorithms",
+    default="EdDSA,ES256,RS256",
+    help="Accepted signature algorithms, comma-separated.",
+)
+@option(
+    "--jwt-lifetime-s-max",
+    default=0,
+    help="Maximum seconds from iat to exp of a token; 0: no limit, iat optional.",
+)
+@option(
+    "--audit/--no-audit",
+    default=None,
+    help="Keep an audit log; if unset, on with --auth or --tls-client-ca, except with --store memory.",
+)
+@option("--audit-reads", is_flag=True, default=False, help="Also record reads in the audit log.")
+@option("--write-policy-file", type=_PATH, default=None, help="TOML or JSON file of write rules.")
+@option(
+    "--write-policy",
+    default="",
+    help="Your own write policy, as MODULE:CLASS; its code runs in the server.",
+)
+@option(
+    "--quarantine-days",
+    default=30,
+    help="Days before an unreviewed write in quarantine is dropped.",
 )
 @option(
     "--embedder",
     type=click.Choice(["local", "openai", "none"]),
     default="local",
-    help="What turns text into vectors.",
+    help="Source of vectors: local (built-in model), openai (any compatible API) or none.",
 )
-@option("--embedding-model", default="text-embedding-3-small", help="Model to ask the embedder openai for.")
+@option("--embedding-model", default="text-embedding-3-small", help="Model for --embedder openai.")
 @option(
-    "--embedding-dimension", default=0, help="Dimension to ask the embedder openai for; 0: the model's own."
+    "--embedding-dimension",
+    default=0,
+    help="Dimension to request of openai; 0: the model's default.",
 )
 @option(
     "--embedder-timeout",
     "embedder_timeout_s",
     default=5.0,
-    help="Seconds that a call waits for the embedder, retries included; then a write goes on without.",
+    help="Seconds a call waits for the embedder, retries included; then it continues without.",
 )
-@option("--embedder-retries", default=2, help="How often a call of the embedder is repeated.")
+@option("--embedder-retries", default=2, help="Retries of a failed request to the embedder.")
 @option(
     "--embedder-pause",
     "embedder_pause_s",
     default=5.0,
-    help="Seconds for which an embedder that failed three times in a row is not asked.",
+    help="Seconds without requests after three failures in a row.",
 )
 @option(
     "--llm",
     type=click.Choice(["none", "openai"]),
     default="none",
-    help="Language model that decides where one can; none: rules do.",
+    help="Language model for decisions: openai (any compatible API), or none: built-in rules.",
 )
-@option("--llm-model", default="gpt-4o-mini", help="Model to ask the language model openai for.")
+@option("--llm-model", default="gpt-4o-mini", help="Model for --llm openai.")
 @option(
     "--llm-timeout",
     "llm_timeout_s",
     default=20.0,
-    help="Seconds to wait for a whole answer of the language model, retries and repair included.",
+    help="Seconds to wait for an answer, including retries and repair of invalid output.",
 )
-@option("--llm-retries", default=1, help="How often a call of the language model is repeated.")
+@option("--llm-retries", default=1, help="Retries after a connection error, 408, 409, 429 or 5xx.")
 @option(
     "--llm-tokens-per-minute-max",
     default=200_000,
-    help="Tokens that questions and answers of one caller may use in any minute; 0: no cap.",
+    help="Tokens per minute and caller (per namespace without --auth), input and output; 0: no limit.",
 )
 @option(
     "--llm-total-tokens-per-minute-max",
     default=2_000_000,
-    help="Tokens that those of all callers together may use in any minute; 0: no cap.",
+    help="Tokens per minute for all callers together; 0: no limit.",
 )
 @option(
     "--llm-input-tokens-max",
     default=12_000,
-    help="Tokens of a question, estimated as a quarter of its characters.",
+    help="Maximum tokens per prompt, estimated at 4 characters each.",
 )
 @option(
     "--reranker",
     type=click.Choice(["none", "fastembed"]),
     default="none",
-    help="What puts the best results in order where a caller asks for it.",
+    help="Reranker for callers that request it: fastembed (local cross-encoder) or none.",
 )
 @option(
     "--reranker-model",
     default="Xenova/ms-marco-MiniLM-L-6-v2",
-    help="Model of the reranker fastembed; downloaded at the first start unless --reranker-dir is given.",
+    help="Model of fastembed, downloaded at first start unless --reranker-dir is set.",
 )
 @option(
     "--reranker-dir",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     default=None,
-    help="Folder of the reranker's model: model.onnx and its tokenizer. Nothing is downloaded.",
+    help="Folder with model.onnx and its tokenizer; disables the download.",
 )
 @option("--reranker-timeout", "reranker_timeout_s", default=5.0, help="Seconds to wait for the reranker.")
 @option(
     "--overseer-skip-tools",
     default="getCurrentDate,calculateTimestamp,llm_analyze",
-    help="Tools whose results the overseer never keeps, comma separated.",
+    help="Tools whose results are never stored, comma-separated; empty: none.",
 )
 @option(
     "--save-commands",
     default="save_memory,save this,remember this",
-    help="Messages that are commands to save, comma separated.",
+    help="Messages that are commands to save, comma-separated.",
 )
+@option("--save-recent-messages", default=5, help="Recent messages to search for the one to save.")
+@option("--fragment-characters", default=1000, help="Maximum characters per document fragment.")
 @option(
-    "--save-recent-messages",
-    default=5,
-    help="Last messages of a conversation that are looked at for one to save.",
-)
-@option("--fragment-characters", default=1000, help="The most characters of a document's fragment.")
-@option(
-    "--fragment-overlap", default=100, help="The most characters that a fragment repeats of the one before."
+    "--fragment-overlap",
+    default=100,
+    help="Maximum characters repeated from the previous fragment.",
 )
 @option(
     "--memory-half-life",
     "memory_half_life_days",
     default=0.0,
-    help="Days in which the importance of a memory halves; 0: it does not.",
+    help="Days in which a memory's importance halves; 0: never.",
 )
-@option(
-    "--auth",
-    default="none",
-    help="What callers authenticate with: none, or some of keys, jwt and mtls, comma separated.",
-)
-@option(
-    "--api-keys",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="File of API keys, made by `memory-service keys`; if not given, api-keys.json in the data folder, or"
-    " with the store postgres the database.",
-)
-@option(
-    "--jwt-keys", default="", help="File or https:// URL of the JSON Web Key Set that tokens are signed with."
-)
-@option("--jwt-issuer", default="", help="The iss that a JWT must have.")
-@option("--jwt-audience", default="", help="The aud that a JWT must have, or have among others.")
-@option(
-    "--jwt-algorithms",
-    default="EdDSA,ES256,RS256",
-    help="Algorithms of JWTs' signatures that are taken, comma separated.",
-)
-@option(
-    "--jwt-lifetime-s-max",
-    default=0,
-    help="Seconds from the iat of a JWT to its exp at most; 0: no limit, and it needs no iat.",
-)
-@option(
-    "--history-days",
-    default=30,
-    help="Days for which what was replaced is kept, so that an undo can bring it back; 0: it is not kept.",
-)
-@option(
-    "--write-policy-file",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="File of rules (TOML or JSON) that say what may be written, and what is refused.",
-)
-@option(
-    "--write-policy",
-    default="",
-    help="Class of your own that says what may be written, as MODULE:CLASS; its code runs in the server.",
-)
-@option(
-    "--quarantine-days",
-    default=30,
-    help="Days for which a write that a policy put into quarantine waits for a review.",
-)
-@option(
-    "--workers",
-    default=1,
-    help="Processes that serve, each at a port of its own from that of --address on; several need the store"
-    " postgres.",
-)
-@option("--drain", "drain_s", default=10.0, help="Seconds that calls under way have to finish at the end.")
-@option(
-    "--sweep",
-    "sweep_s",
-    default=5.0,
-    help="Seconds between two removals of what has expired; reads leave it out at once.",
-)
-@option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    help="Least level of what is logged to stderr.",
-)
-@option(
-    "--reflection/--no-reflection", default=True, help="Whether clients may ask for the API's descriptors."
-)
-@option("--connections-max", default=800, help="Connections at a time; one more is closed at once.")
-@option(
-    "--connection-calls-max",
-    default=512,
-    help="Calls of one connection at a time, streams included; its client keeps the others back.",
-)
-@option(
-    "--connection-idle-s-max",
-    default=0,
-    help="Seconds for which a connection may stay open without a call under way; 0: no limit.",
-)
-@option(
-    "--calls-per-s-max",
-    default=0,
-    help="Calls a second that a caller may make, or, where callers have no names, all those of a namespace;"
-    " 0: no limit.",
-)
-@option(
-    "--namespace-items-max",
-    default=0,
-    help="Items that a namespace may hold, about; 0: as many as there is room for.",
-)
-@option(
-    "--namespace-bytes-max",
-    default=0,
-    help="Bytes of items and states that a namespace may hold, about; 0: as many as there is room for.",
-)
-@option(
-    "--audit/--no-audit",
-    default=None,
-    help="Whether writes, deletes, administration and refused calls are kept in an audit log; "
-    "if not said, it is kept where callers need credentials.",
-)
-@option("--audit-reads", is_flag=True, default=False, help="Whether the audit log has reads, too.")
-@option("--exact-vectors-max", default=16384, help="Up to this many vectors a namespace is searched exactly.")
-@option(
-    "--tail-vectors-max",
-    default=1024,
-    help="New vectors that are searched exactly before they join the HNSW graph.",
-)
-@option("--views-bytes-max", default=1 << 30, help="Memory for indexes; the least recently used are dropped.")
-@option("--items-bytes-max", default=128 << 20, help="Memory for items kept ready to send.")
 def serve(workers: int, **settings: Any) -> None:
-    """Run a server until it is told to stop (Ctrl-C or SIGTERM)."""
+    """Start the server. Ctrl-C or SIGTERM stops it."""
     _quiet_libraries()
     use_compiled_modules()
-    # Imported here: a wrong option is told without the wait for all that a server loads.
+    # Imported here, so that a wrong option is reported without loading the whole server first.
     import uvloop
     from threadpoolctl import threadpool_limits
 
@@ -344,12 +332,12 @@ def serve(workers: int, **settings: Any) -> None:
             return
         configure_logging(config.log_level)
         FAILPOINTS.arm(os.environ.get(VARIABLE, ""))
-        # A search is short and others wait for the cores: one thread each.
+        # One thread per search: searches are short, and other calls need the cores.
         with threadpool_limits(limits=1):
             _calm_garbage_collection()
             _give_back_large_blocks()
-            # gRPC's thread hands over calls one by one. Where it waited 5 ms for its turn, Python's default,
-            # a busy server would hear of few of the calls that are there, and not refuse them in time.
+            # gRPC's thread hands over calls one by one. With Python's default of 5 ms per turn, a busy server
+            # would learn of waiting calls too late to reject them in time.
             sys.setswitchinterval(0.0005)
             uvloop.run(run(config, partial(_announce, config)), loop_factory=EventLoop)
     except (BadConfig, BadFailpoints, CannotOpen, WorkerFailed, OSError) as error:
@@ -357,16 +345,17 @@ def serve(workers: int, **settings: Any) -> None:
 
 
 def _names(text: str, none: str = "") -> tuple[str, ...]:
-    """Return the names of a comma separated list; `none` alone is an empty one."""
+    """Return the names in a comma-separated list; `none` alone stands for an empty list."""
     names = tuple(name.strip() for name in text.split(","))
     return () if names == (none,) else names
 
 
 def _calm_garbage_collection() -> None:
-    """Look for cycles less often than Python does by itself: what is loaded here stays, and a call makes few.
+    """Collect cycles less often than Python's default: loaded modules stay, and calls create few cycles.
 
-    Nor so seldom that one look, which everything waits for, takes long: of 50,000 objects it takes 30 ms. Nor
-    so often that what hundreds of waiting calls hold is taken to be old, which is looked at as a whole.
+    A higher threshold makes each collection, which blocks everything, longer: 30 ms for 50,000 objects. A
+    lower one moves the objects of hundreds of waiting calls to the oldest generation, whose collections are
+    full ones.
     """
     gc.collect()
     gc.freeze()
@@ -376,15 +365,15 @@ def _calm_garbage_collection() -> None:
 def _give_back_large_blocks() -> None:
     """Have glibc return the memory of large messages when they are freed.
 
-    gRPC reads into blocks of 64 KiB. By itself glibc keeps them, scattered: hundreds of MiB after a burst.
-    Doubled, those are kept again; halved, ordinary answers pay for a system call each.
+    gRPC reads into blocks of 64 KiB, which glibc keeps by default: hundreds of MiB after a burst. With twice
+    this threshold it keeps them again; with half of it, each ordinary response costs a system call.
     """
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 32 * 1024)
 
 
 def _quiet_libraries() -> None:
-    # gRPC writes a line for each message that it refuses: a caller could fill the log.
+    # gRPC logs each message that it rejects: a caller could fill the log.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1" if name.startswith("OPENBLAS") else "2")
@@ -393,7 +382,7 @@ def _quiet_libraries() -> None:
 def _announce(config: Config, address: str, health_address: str) -> None:
     places = {"hnsw": str(config.data_dir), "postgres": f"PostgreSQL, schema {config.postgres_schema}"}
     where = f"records in {places.get(config.store, 'memory')}"
-    health = f", health alone on {health_address}" if health_address else ""
+    health = f", health checks on {health_address}" if health_address else ""
     output.tell(f"memory-service {__version__} listening on {address} ({where}){health}\n")
     output.tell("Try it from another terminal:")
     for line in first_calls(config, address):
@@ -404,9 +393,9 @@ def _announce(config: Config, address: str, health_address: str) -> None:
 def first_calls(config: Config, address: str) -> tuple[str, str]:
     """Return a command that writes to this server, and one that reads from it.
 
-    What only the caller has is in capitals: an API key, and files of certificates.
+    Values that only the caller has are in capitals: an API key, and certificate files.
     """
-    # Clients need addresses that there are; a server that listens on all of them is there, too.
+    # Clients cannot connect to a wildcard address, but a server that listens on it also has 127.0.0.1.
     reached = [re.sub(r"^(0\.0\.0\.0|\[::\]):", "127.0.0.1:", each) for each in address.split(",")]
     ours = "" if reached == ["127.0.0.1:50051"] else f" --address {','.join(reached)}"
     theirs = ""

@@ -1,4 +1,4 @@
-"""What a client command works with: the client, and how its answers and errors are told."""
+"""The context of a client command: the client, and the output of its responses and errors."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ class CommandError(click.ClickException):
     """Ends the command with "error: ..." on stderr and exit code 1."""
 
     def show(self, file: Any = None) -> None:
-        """Print the one line."""
+        """Print the line."""
         output.note(f"error: {rendering.one_line(self.message)}", file)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A connected client and the wishes of the one who typed the command."""
+    """A connected client, the namespace, and the output format."""
 
     client: MemoryClient
     namespace: str
     as_json: bool
 
     def tell(self, record: Any, text: str) -> None:
-        """Print an answer: as a JSON object if that was asked for, or else the text."""
+        """Print a response: as a JSON object with --json, otherwise the text."""
         if self.as_json:
             output.tell_json(rendering.to_json(record))
         else:
             output.tell(text)
 
     def note(self, degraded: Iterable[Degradation]) -> None:
-        """Tell on stderr what the server could not do."""
+        """Print to stderr what the server could not do."""
         for degradation in degraded:
             message = rendering.one_line(degradation.message)
             output.note(f"note: {message} ({degradation.reason})")
@@ -47,23 +47,23 @@ class Session:
 
 @contextlib.contextmanager
 def reported_errors(address: str, *, encrypted: bool = False) -> Iterator[None]:
-    """Turn what the client raises into one line for a human; `encrypted`: it was to be TLS."""
+    """Report exceptions of the client on one line; `encrypted`: the connection uses TLS."""
     from memory_client import MemoryServiceError, Unavailable
 
     try:
         yield
     except MemoryServiceError as error:
         if isinstance(error, Unavailable) and not error.reason:
-            # Not the server's own answer: there is none.
-            message = f"no server answers at {address}; start one with: memory-service serve"
+            # The server did not respond.
+            message = f"no server responds at {address}; start one with: memory-service serve"
             if encrypted:
                 message = f"no encrypted connection to {address}: {error}"
             elif "Socket closed" in str(error):
-                message = f"the server at {address} ends the connection; does it want --tls?"
+                message = f"the server at {address} closed the connection; does it need --tls?"
             raise CommandError(f"{message} ({error.code})") from None
         raise CommandError(f"{error} ({error.reason or error.code})") from None
     except (ValueError, OSError) as error:
-        # What was typed or what a file holds; a broken pipe is for click to handle.
+        # A bad argument or file; click handles a broken pipe.
         if isinstance(error, BrokenPipeError):
             raise
         raise CommandError(str(error)) from None

@@ -16,23 +16,21 @@ from memory_service.cli.session import CommandError, Session
 _EXPECTED_VERSION = option(
     "--expected-version",
     type=int,
-    help="Do it only if this is the key's version; 0: only if there is no such key.",
+    help="Only if the key has this version; 0: only if it does not exist.",
 )
 
 
 @click.group()
 def state() -> None:
-    """Named values with versions: save, load, list, search, delete, clear."""
+    """Manage named values with versions: save, load, list, search, delete, clear."""
 
 
 @state.command()
 @click.argument("key")
 @click.argument("value")
 @_EXPECTED_VERSION
-@option(
-    "--ttl", type=Duration(), help="How long the entry lives, as in 30s, 15m, 12h, 7d. For ever if not given."
-)
-@option("--description", help="What the value is for. The present description stays if not given.")
+@option("--ttl", type=Duration(), help="Time to live, such as 30s, 15m, 12h or 7d; default: forever.")
+@option("--description", help="Purpose of the value; default: unchanged.")
 @client_command
 def save(
     session: Session,
@@ -42,10 +40,10 @@ def save(
     ttl: timedelta | None,
     description: str | None,
 ) -> None:
-    """Keep VALUE under KEY and print the version.
+    """Store VALUE under KEY and print the version.
 
-    VALUE is JSON; what is not JSON is kept as plain text, so that `hello` and `"hello"` are the same. A
-    VALUE of "-" is read from stdin. Put "--" before a VALUE that begins with a dash.
+    VALUE is JSON, or else plain text: `hello` and `"hello"` are the same. "-" reads stdin. Put "--" before a
+    VALUE that begins with a dash.
     """
     text = sys.stdin.read() if value == "-" else value
     entry = session.client.save_state(
@@ -58,7 +56,7 @@ def save(
 @click.argument("key")
 @client_command
 def load(session: Session, key: str) -> None:
-    """Print the value of KEY: a text as it is, anything else as JSON."""
+    """Print the value of KEY: text without quotes, anything else as JSON."""
     entry = session.client.load_state(key)
     is_text = isinstance(entry.value, str)
     session.tell(entry, entry.value if is_text else output.json_text(entry.value, indent=2))
@@ -87,24 +85,24 @@ def search(session: Session, pattern: str) -> None:
 @_EXPECTED_VERSION
 @client_command
 def delete(session: Session, key: str, expected_version: int | None) -> None:
-    """Remove KEY."""
+    """Delete KEY."""
     revision = session.client.delete_state(key, expected_version=expected_version)
     session.tell({"revision": revision}, f"deleted {rendering.one_line(key)}")
 
 
 @state.command()
-@option("--yes", is_flag=True, help="Do not ask whether this is meant.")
+@option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @client_command
 def clear(session: Session, yes: bool) -> None:
-    """Remove all keys of the namespace and leave its items alone."""
-    if not yes and not output.confirm(f"Remove all state of the namespace {session.namespace!r}?"):
-        raise CommandError("nothing was removed")
+    """Delete all keys of the namespace, but not its items."""
+    if not yes and not output.confirm(f"Delete all state of the namespace {session.namespace!r}?"):
+        raise CommandError("nothing was deleted")
     removed = session.client.clear_state()
-    session.tell(removed, f"removed {removed.state_count} state keys")
+    session.tell(removed, f"deleted {removed.state_count} state keys")
 
 
 def _without_value(entry: Any) -> dict[str, Any]:
-    """Return the JSON of an entry whose value the server left out, which is not to look like a null."""
+    """Return an entry without its value as JSON values; the server omitted it, and null would be wrong."""
     values: dict[str, Any] = rendering.to_json(entry)
     values.pop("value", None)
     return values

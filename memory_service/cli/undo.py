@@ -1,4 +1,4 @@
-"""The command that takes back what somebody wrote."""
+"""The command that undoes the writes of a writer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,24 @@ from memory_service.cli.session import Session
 
 
 @click.command()
-@option("--writer", default="", help="Whose writes, by the name of the credential.")
-@option("--credential-id", default="", help="With which credential they wrote. Any, if not given.")
-@option("--any-writer", is_flag=True, help="What everybody wrote, also without a credential.")
-@option("--since", type=Since(), required=True, help="From when on: a time, or how long ago, as in 2h.")
-@option("--dry-run", is_flag=True, help="Tell what would be done, and do nothing.")
+@option("--writer", default="", help="Undo writes of this writer (principal of the credential).")
+@option("--credential-id", default="", help="Only writes with this credential; default: any.")
+@option("--any-writer", is_flag=True, help="Undo writes of all callers, also without a credential.")
+@option(
+    "--since",
+    type=Since(),
+    required=True,
+    help="Undo writes since this time, or since this long ago, such as 2h.",
+)
+@option("--dry-run", is_flag=True, help="Print what would be undone without undoing it.")
 @client_command
 def undo(
     session: Session, writer: str, credential_id: str, any_writer: bool, since: datetime, dry_run: bool
 ) -> None:
-    """Take back what somebody wrote to the namespace.
+    """Undo the writes of a writer to the namespace.
 
-    Items and states that they added are removed, and what they replaced gets back the version before.
-    What they deleted cannot come back.
+    Added items and states are removed, and replaced ones are restored to the version before. Deleted ones
+    cannot be restored.
     """
     done = session.client.undo_writes(
         since, writer=writer, credential_id=credential_id, any_writer=any_writer, dry_run=dry_run

@@ -1,8 +1,7 @@
 """Several server processes behind one list of addresses: `serve --workers N`.
 
-Each is a server as `serve` starts it, at a port and in a data folder of its own; they share the database.
-One that ends is started again at its address. No connection goes from one to another: the client chooses a
-server by the namespace, or a proxy does.
+Each is a server with its own port and data folder; they share the database. A worker that ends is restarted
+at its address. Workers do not connect to each other: the client or a proxy selects one by namespace.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 
 _LISTENING = re.compile(rb"listening on (\S+)")
 _PAUSE_S = 1.0
-"""Before one that has ended is started again. Halved, one that cannot start any more writes twice the log."""
+"""Pause before a restart. With half of it, a worker that cannot start logs twice as much."""
 _PR_SET_PDEATHSIG = 1
 
 
 class WorkerFailed(Exception):
-    """A worker ended before it served; it has said why."""
+    """Raised if a worker ended before it was ready; it has logged the reason."""
 
 
 def workers_problem(config: Config, count: int) -> str:
-    """Return what is wrong with so many workers; empty: nothing."""
+    """Return why this number of workers is impossible, or an empty text."""
     if count < 1:
         return "workers must be positive"
     if count == 1:
@@ -46,9 +45,9 @@ def workers_problem(config: Config, count: int) -> str:
 
 
 def run_workers(config: Config, count: int, announce: Callable[[str], None]) -> None:
-    """Serve with `count` processes until SIGTERM or SIGINT; `announce` is called with their addresses.
+    """Serve with `count` processes until SIGTERM or SIGINT; call `announce` with their addresses.
 
-    Raises WorkerFailed where one cannot be started.
+    Raises WorkerFailed if one cannot start.
     """
     asyncio.run(_Workers(config, count).run(announce))
 
@@ -77,7 +76,7 @@ class _Workers:
 
 
 async def _first_error(tasks: Sequence[asyncio.Task[None]], events: Sequence[asyncio.Event]) -> None:
-    """Wait until all of the events are there or one of the tasks has ended; raise what that raised."""
+    """Wait until all events are set or a task has ended; raise its exception."""
     there = asyncio.create_task(_all_of(events))
     done, _ = await asyncio.wait([there, *tasks], return_when=asyncio.FIRST_COMPLETED)
     there.cancel()
@@ -91,7 +90,7 @@ async def _all_of(events: Sequence[asyncio.Event]) -> None:
 
 
 class _Worker:
-    """One process, and the next one when it ends."""
+    """A process that is restarted when it ends."""
 
     def __init__(self, arguments: dict[str, str]) -> None:
         self._arguments = arguments
@@ -107,24 +106,24 @@ class _Worker:
                 return
             if not self.serving.is_set():
                 raise WorkerFailed(f"a worker ended with {code}")
-            # Where the others' clients expect it.
+            # At the address that clients know.
             self._arguments["--address"] = self.address
             await asyncio.sleep(_PAUSE_S)
 
     def stop(self) -> None:
-        """Tell the process to end as a server does; told twice, it ends at once."""
+        """Shut the process down like a server; a second call ends it at once."""
         self._stopping = True
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
 
     async def _serve(self) -> int:
-        # What is given twice is taken from the end.
+        # The last of repeated options counts.
         given = [text for pair in self._arguments.items() for text in pair]
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "memory_service", *sys.argv[1:], *given),
             stdout=asyncio.subprocess.PIPE,
-            # Ctrl-C is for the parent, who passes it on once.
+            # Ctrl-C goes to the parent, which forwards it once.
             start_new_session=True,
             preexec_fn=_end_with_parent,
         )
@@ -139,7 +138,7 @@ class _Worker:
 
 
 def _arguments(config: Config, count: int) -> list[dict[str, str]]:
-    """Return the arguments of each worker that are its own."""
+    """Return the arguments that differ between workers."""
     return [
         {
             "--workers": "1",
@@ -157,6 +156,6 @@ def _shifted(address: str, by: int) -> str:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end this process when its parent is gone, where it can (Linux)."""
+    """Have the kernel end this process when its parent ends (Linux only)."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

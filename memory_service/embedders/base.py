@@ -13,7 +13,7 @@ class TextsRefused(Unavailable):
     """The provider rejects these texts, or one of them, and would do so again."""
 
     def __init__(self) -> None:
-        super().__init__("EMBEDDER_UNAVAILABLE", "the embedder refuses the text")
+        super().__init__("EMBEDDER_UNAVAILABLE", "the embedder rejects the text")
 
 
 class Embedder(ABC):

@@ -1,7 +1,7 @@
-"""What stands between calls and a provider of embeddings: it spares both of them.
+"""A timeout, concurrency limit and circuit breaker around an embedding provider.
 
-A caller waits for an answer so long and no longer, and not at all while the provider is known to fail.
-The provider is asked by so many at a time, and after failures in a row by nobody for a while.
+A caller waits for a limited time, and not at all while the provider is known to fail. The provider gets a
+limited number of requests at a time, and none for a while after failures in a row.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ T = TypeVar("T")
 BACKGROUND_TIMEOUT_S = 60.0
 _CONCURRENT_CALLS_MAX = 8
 _FAILURES_MAX = 3
-# What is left of a caller's time is for all else, such as the write itself.
+# The rest of a caller's time is for other work, such as the write.
 _SHARE_OF_CALL = 0.5
 
 
 class Guard:
-    """Lets calls through to a provider, or not."""
+    """Passes calls to a provider, or fails them at once."""
 
     def __init__(self, timeout_s: float, pause_s: float) -> None:
-        """`timeout_s` is how long a caller waits, `pause_s` how long nobody asks after failures in a row."""
+        """`timeout_s` limits a caller's wait, `pause_s` is the pause after failures in a row."""
         self._timeout_s = timeout_s
         self._breaker = Breaker(_FAILURES_MAX, pause_s, time.monotonic)
         self._slots = asyncio.Semaphore(_CONCURRENT_CALLS_MAX)
         self._running: set[asyncio.Task[object]] = set()
 
     async def call(self, ask: Callable[[], Awaitable[T]], *, background: bool) -> T:
-        """Return the provider's answer. Raises Unavailable when there is none, or none in time."""
+        """Return the provider's response. Raises Unavailable if there is none in time."""
         if self._breaker.is_open:
             raise Unavailable.embedder()
         task = asyncio.ensure_future(self._ask(ask, background))
         self._running.add(task)
         task.add_done_callback(self._ended)
         try:
-            # A caller that is in a hurry leaves the call to its end: only that tells how the provider is.
+            # A caller that gives up does not cancel the request: its outcome shows the provider's state.
             async with asyncio.timeout(None if background else self._patience_s()):
                 return await aside(asyncio.shield(task))
         except TimeoutError:
@@ -56,7 +56,7 @@ class Guard:
 
     async def _ask(self, ask: Callable[[], Awaitable[T]], background: bool) -> T:
         async with self._slots:
-            # Others may have failed while this one waited for its turn.
+            # Other calls may have failed while this one waited.
             if not self._breaker.admit():
                 raise Unavailable.embedder()
             timeout_s = max(self._timeout_s, BACKGROUND_TIMEOUT_S) if background else self._timeout_s
@@ -75,11 +75,11 @@ class Guard:
     def _ended(self, task: asyncio.Task[object]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            # Looked at, or asyncio complains where the caller has gone away.
+            # Retrieve the exception, or asyncio logs it if the caller has left.
             task.exception()
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Cancel all requests."""
         running = list(self._running)
         for task in running:
             task.cancel()

@@ -1,7 +1,7 @@
-"""The embedder that is always there: WordLlama's static model, bundled in its package.
+"""The built-in embedder: WordLlama's static model, bundled with its package.
 
-A static model has one vector per token and takes their mean: about 30 µs a text, no network, no GPU.
-See Model2Vec and WordLlama for the idea: token vectors distilled from a large model.
+A static model averages one vector per token: about 30 µs per text, without network or GPU. The token vectors
+are distilled from a large model (see Model2Vec and WordLlama).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class LocalEmbedder(Embedder):
 
     name = f"local:wordllama-{_DIMENSION}"
     dimension = _DIMENSION
-    # Calibrated by `python -m benchmarks.fact_pairs`: the least that no two facts on different
-    # subjects reach. A higher one finds fewer paraphrases and is no safer, because what changes a
-    # meaning is compared by rules: a mean of token vectors does not see it at any threshold.
+    # Calibrated with `python -m benchmarks.fact_pairs`: the lowest value that no two facts on different
+    # subjects reach. A higher one finds fewer paraphrases and is no safer: rules compare the details that
+    # change a meaning, because a mean of token vectors does not reflect them.
     duplicate_threshold = 0.63
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class LocalEmbedder(Embedder):
         import wordllama
         from wordllama import WordLlama
 
-        # The package looks for its bundled tokenizer in another folder than it is in, and would
-        # ask the network: it is told where it is.
+        # The package looks for its bundled tokenizer in the wrong folder and would then download it, so pass
+        # the right one.
         folder = Path(wordllama.__file__).parent
         model = WordLlama.load(cache_dir=folder, disable_download=True, dim=_DIMENSION)
         self._vectors = np.ascontiguousarray(model.embedding, np.float32)
@@ -55,7 +55,7 @@ class LocalEmbedder(Embedder):
         self._waiting: list[tuple[Sequence[str], asyncio.Future[list[Vector | None]]]] = []
 
     async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:
-        # A long text would hold up everything else on the loop.
+        # A long text would block the event loop.
         if background or max(map(len, texts), default=0) > _INLINE_CHARS_MAX:
             return await aside(asyncio.to_thread(self._embed, texts))
         if sum(map(len, texts)) <= _TOGETHER_CHARS_MAX:
@@ -63,9 +63,9 @@ class LocalEmbedder(Embedder):
         return await each(self._embed_one, texts)
 
     def _embed_together(self, texts: Sequence[str]) -> asyncio.Future[list[Vector | None]]:
-        """Embed together with what else is asked for in this turn of the loop.
+        """Embed the texts of all calls in this iteration of the event loop together.
 
-        Alone, between other work, a text takes twice as long: the model is out of the processor's caches.
+        Alone, between other work, a text takes twice as long, because the model has left the CPU caches.
         """
         loop = asyncio.get_running_loop()
         if not self._waiting:
@@ -81,7 +81,7 @@ class LocalEmbedder(Embedder):
             chars += sum(map(len, waiting[count][0]))
             count += 1
         if rest := waiting[count:]:
-            # Others come between.
+            # Let other work run in between.
             self._waiting = rest
             asyncio.get_running_loop().call_soon(self._answer)
         asked = [(texts, answer) for texts, answer in waiting[:count] if not answer.done()]
@@ -101,11 +101,11 @@ class LocalEmbedder(Embedder):
         return unit_sum(self._vectors, self._tokens(text))
 
     def _tokens(self, text: str) -> list[list[int]]:
-        """Return the tokens of a text: those of each of its words.
+        """Return the tokens of a text, word by word.
 
-        The tokenizer puts a mark in the place of each space, and knows no token in which a mark follows
-        anything but marks: none reaches into the next word. Only where marks meet, or the text has one of
-        its own, or what may be a token such as <s>, the tokenizer has to see the whole.
+        The tokenizer replaces each space by a mark, and has no token in which a mark follows anything but
+        marks, so no token spans two words. It has to read the whole text only if marks are adjacent, or if
+        the text contains a mark or a possible special token such as <s>.
         """
         if "  " in text or "<" in text or _MARK in text or text[:1] == " " or text[-1:] == " ":
             return [self._encode(text)]
@@ -118,8 +118,8 @@ class LocalEmbedder(Embedder):
         return [learnt[word] if its is None else its for word, its in zip(words, tokens, strict=True)]
 
     def _learn(self, words: list[str]) -> list[list[int]]:
-        """Return the tokens of words, found together: for each call the interpreter's lock is given away and
-        waited for, and the event loop waits for it as well."""
+        """Return the tokens of words in one call: each call releases and reacquires the GIL, and blocks the
+        event loop meanwhile."""
         found = [
             encoding.ids for encoding in self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
         ]

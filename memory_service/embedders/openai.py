@@ -1,4 +1,4 @@
-"""Embeddings of OpenAI, or of any server that speaks its API."""
+"""Embeddings of OpenAI, or of any server with the same API."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from memory_service.openai_api import ApiFailed, OpenAIApi
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _TEXTS_PER_CALL = 256
 _CHARS_PER_TEXT = 24_000
-# What OpenAI answers where it is the request that is wrong, and not its key or the model's name.
+# Statuses for an invalid request, as opposed to a wrong key or model name.
 _REFUSALS = (400, 413, 422)
 _log = structlog.get_logger(__name__)
 
 
 class OpenAIEmbedder(Embedder):
-    """Asks an embeddings endpoint. OPENAI_API_KEY and OPENAI_BASE_URL mean what they mean to `openai`."""
+    """Uses an embeddings endpoint. OPENAI_API_KEY and OPENAI_BASE_URL mean the same as for `openai`."""
 
-    # OpenAI's models put facts that say the same above this; others can be told apart by rules only.
+    # OpenAI's models score facts with the same meaning above this; only rules distinguish the others there.
     duplicate_threshold = 0.95
 
     def __init__(self, model: str, dimension: int, timeout_s: float, retries: int, pause_s: float) -> None:
-        """`timeout_s` is how long a caller waits, retries included; `pause_s` that of `Guard`."""
+        """`timeout_s` limits a caller's wait, retries included; `pause_s` as in `Guard`."""
         self.name = f"openai:{model}" + (f"-{dimension}" if dimension else "")
         self.dimension = dimension or _DIMENSIONS.get(model, 0)
         self._model = model
@@ -57,7 +57,7 @@ class OpenAIEmbedder(Embedder):
         cut = [text[:_CHARS_PER_TEXT] for text in texts]
         try:
             found = await self._api.embed(self._model, cut, self._asked_dimension)
-            # What 32 bits do not hold becomes an infinity, which is looked for below.
+            # Values beyond 32-bit floats become infinities, which `_check` rejects.
             with np.errstate(over="ignore"):
                 vectors = [np.array(values, np.float32) for values in found]
         except (ApiFailed, TypeError, ValueError) as error:
@@ -70,7 +70,7 @@ class OpenAIEmbedder(Embedder):
         return vectors
 
     def _check(self, vectors: list[Vector], count: int) -> None:
-        """Refuse what is not an answer: a wrong vector in the index would stay there."""
+        """Reject invalid responses: a wrong vector would stay in the index."""
         dimension = self.dimension or (len(vectors[0]) if vectors else 0)
         good = len(vectors) == count and all(
             v.shape == (dimension,) and np.isfinite(v).all() and v.any() for v in vectors

@@ -1,4 +1,4 @@
-"""Ids for records that bring none: the same record of the same file gets the same id each time."""
+"""Ids for records without one: the same record of the same file always gets the same id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 _NAMESPACE = uuid.UUID("5a0c3f5e-6a55-4d0c-9d51-7a0d3b9f1c77")
-"""Never changes: the ids of all imports hang on it."""
+"""Never change it: the ids of all imports depend on it."""
 
 
 def derived_id(session_id: str, position: int, content: Any) -> str:

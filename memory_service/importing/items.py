@@ -13,12 +13,12 @@ _ITEM_KIND = "ITEM_KIND_"
 
 
 def record_of(data: dict[str, Any], session_id: str, position: int) -> MemoryItem | StateEntry:
-    """Read a record: a MemoryItem or a StateEntry in protobuf's JSON, told apart by "kind".
+    """Read a record in protobuf's JSON: an item or a state entry, depending on "kind".
 
     Args:
         data: The record. Without a "kind" it is an item.
-        session_id: Session of an item that names none.
-        position: Of the record in its file, from 1, for the id of an item that has none.
+        session_id: Session of an item without one.
+        position: Position of the record in its file, from 1, for the id of an item without one.
 
     Raises:
         ValueError: A field is unknown or malformed, or the content is missing.
@@ -28,7 +28,7 @@ def record_of(data: dict[str, Any], session_id: str, position: int) -> MemoryIte
     if kind in ("item", "state"):
         fields.pop("kind", None)
     elif str(kind).startswith(_ITEM_KIND):
-        # An item's own kind, that of a service, stands in the place of "item".
+        # The item kind of a service replaces "item".
         kind = "item"
     if kind == "state":
         if not fields.get("key"):

@@ -27,18 +27,18 @@ _METADATA_BYTES_MAX = 16 * 1024
 _METADATA_DEPTH_MAX = 8
 _ID_BYTES_MAX = 128
 _MILLISECONDS_FROM = 1e11
-"""Unix times from here on are milliseconds: as seconds they would lie in the year 5138."""
+"""Unix times from here on are milliseconds: in seconds, this is the year 5138."""
 
 
 @dataclass(slots=True)
 class _Fields:
-    """The fields of a message that have not been read yet, and what will be kept beside the message."""
+    """The unread fields of a message, and those to store in addition to the message."""
 
     left: dict[str, Any]
     extra: dict[str, Any] = field(default_factory=dict)
 
     def take(self, key: str, kind: type) -> Any:
-        """Take a field if it is of this kind; of another kind it stays, to be kept as it is."""
+        """Take a field if it has this type; leave it otherwise, to be stored unchanged."""
         return self.left.pop(key) if isinstance(self.left.get(key), kind) else None
 
 
@@ -46,19 +46,19 @@ class MessageReader:
     """Turns messages into items of one file's sessions."""
 
     def __init__(self, session_id: str, *, omit_large_files: bool = False) -> None:
-        """Begin a file whose messages belong to `session_id` unless they say otherwise."""
+        """Begin a file; its messages belong to `session_id` unless they name a session."""
         self.session_id = session_id
         self._omit_large_files = omit_large_files
 
     def conversation(self, data: dict[str, Any], number: int, *, is_only: bool) -> Iterator[MemoryItem]:
         """Yield the items of {"messages": [...]}.
 
-        What the conversation says beside its messages, such as its tools, becomes an item of its own,
-        before the others. The session is the conversation's own id; without one it is the reader's,
-        and unless the conversation is the only one of its file, with its number.
+        The other fields of the conversation, such as its tools, become a separate first item. The session is
+        the id of the conversation, or else that of the reader, with the number of the conversation appended
+        unless it is the only one of its file.
 
         Raises:
-            ValueError: A message is malformed; the text says which.
+            ValueError: A message is malformed; the text names it.
         """
         fields = dict(data)
         messages = fields.pop("messages")
@@ -81,7 +81,7 @@ class MessageReader:
                 raise ValueError(f"messages[{index}]: {error}") from None
 
     def message(self, data: dict[str, Any], number: int) -> MemoryItem:
-        """Return the item of a message that stands by itself; `number` counts the file's documents.
+        """Return the item of a single message; `number` counts the documents of the file.
 
         Raises:
             ValueError: The message is malformed.
@@ -133,7 +133,7 @@ class MessageReader:
         return tuple(reader.parts)
 
     def _add_tool_result(self, reader: PartReader, fields: _Fields, content: Any, name: str | None) -> None:
-        """Make the content one tool call result; what of it is not text follows as further parts."""
+        """Convert the content to one tool call result, followed by its non-text parts."""
         result = content
         if isinstance(content, list):
             others = PartReader(omit_large_files=self._omit_large_files)
@@ -169,7 +169,7 @@ def _take_role(fields: _Fields) -> Role:
 
 
 def _take_text(fields: dict[str, Any], key: str) -> str:
-    """Take a field that is a text or an integer, as text. Empty: it is not there, or something else."""
+    """Take a text or integer field, as text; return an empty text if it is missing or of another type."""
     value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return ""
@@ -181,7 +181,7 @@ def _take_session(fields: dict[str, Any], *keys: str) -> str:
 
 
 def _take_time(fields: dict[str, Any]) -> datetime | None:
-    """Take the first field that tells a time: Unix seconds or milliseconds, or ISO 8601."""
+    """Take the first field with a time: Unix seconds or milliseconds, or ISO 8601."""
     for key in _TIME_FIELDS:
         time = _time(fields.get(key))
         if time is not None:
@@ -204,22 +204,22 @@ def _time(value: Any) -> datetime | None:
 
 
 def _item_id(own_id: str, session_id: str) -> str:
-    """Return the id of an item for a message's own id. Empty: it cannot serve.
+    """Return the item id for the id of a message; empty if that is unsuitable.
 
-    Ids that are mere numbers count the messages of one conversation, so that the session is put before.
+    Numeric ids count the messages of one conversation, so they are prefixed with the session.
     """
     item_id = f"{session_id}:{own_id}" if own_id.isdecimal() and session_id else own_id
     return item_id if len(item_id.encode()) <= _ID_BYTES_MAX and item_id.isprintable() else ""
 
 
 def _metadata(fields: _Fields) -> dict[str, Any]:
-    """Return what the message has no place for, under "openai"."""
+    """Return the fields without a place in the message, under "openai"."""
     unknown = {key: value for key, value in fields.left.items() if value is not None}
     extra = fields.extra | unknown
     if not extra:
         return {}
     kept = {
-        # Below "openai" and the field's name there are so many levels left.
+        # "openai" and the name of the field take two levels.
         key: value if _depth(value) <= _METADATA_DEPTH_MAX - 2 else json.dumps(value)
         for key, value in extra.items()
     }

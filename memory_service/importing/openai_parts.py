@@ -1,4 +1,4 @@
-"""The parts of a message in OpenAI's format: texts, images, sounds, files, tool calls."""
+"""The parts of a message in OpenAI's format: texts, images, audio, files, tool calls."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 from memory_client import BinaryPart, Part, ToolCall
 
 FILE_BYTES_MAX = 1024 * 1024
-"""The largest file that the server keeps."""
+"""The largest file that the server stores."""
 
 _EXACT_DIGITS_MAX = len(str(-(2**53)))
 
 RAW_ARGUMENTS = "_raw"
-"""Key of arguments that are not a JSON object: what the model wrote stands there as a string."""
+"""Key for arguments that are not a JSON object: the model's output as a string."""
 
 
 class PartReader:
-    """Reads the parts of one message, and gathers what has no place in a part."""
+    """Reads the parts of one message, and collects the fields that have no place in a part."""
 
     def __init__(self, *, omit_large_files: bool) -> None:
         self._omit_large_files = omit_large_files
@@ -51,7 +51,7 @@ class PartReader:
         elif kind in ("file", "input_file"):
             self._add_file(part)
         else:
-            # A refusal, or a kind of part that is not known here: kept as it is.
+            # A refusal, or an unknown kind of part: stored unchanged.
             self.parts.append(part)
 
     def add_tool_call(self, call: Any) -> None:
@@ -124,18 +124,18 @@ class PartReader:
         elif self._omit_large_files:
             part = BinaryPart(mime_type=mime_type, name=name, content_length=-len(content))
         else:
-            raise ValueError(f"a file of {len(content)} bytes; the server keeps at most {FILE_BYTES_MAX}")
+            raise ValueError(f"a file of {len(content)} bytes; the server stores at most {FILE_BYTES_MAX}")
         self._append_file(part, leftover, kind)
 
     def _append_file(self, part: BinaryPart, leftover: dict[str, Any], kind: str) -> None:
-        # Without a type of its own the part could not be told from another kind of file.
+        # Without a MIME type, the kind of the part distinguishes it from other files.
         self._append(part, leftover if part.mime_type else {"type": kind, **leftover})
 
 
 def arguments_of(arguments: Any) -> dict[str, Any] | None:
     """Return the arguments of a tool call, which OpenAI sends as a JSON string.
 
-    What is not a JSON object is kept as a string under "_raw". None and "" are no arguments.
+    Anything but a JSON object is stored as a string under "_raw". None and "" are no arguments.
     """
     if isinstance(arguments, dict) or arguments is None or arguments == "":
         return arguments or None
@@ -150,7 +150,7 @@ def arguments_of(arguments: Any) -> dict[str, Any] | None:
 
 
 def _exact_integer(digits: str) -> int:
-    # Arguments with an integer that a double would alter are kept as the model wrote them.
+    # Arguments with an integer that a double cannot represent are stored as the model wrote them.
     if len(digits) > _EXACT_DIGITS_MAX or abs(int(digits)) > 2**53:
         raise ValueError(digits)
     return int(digits)
@@ -176,7 +176,7 @@ def _base64(text: Any, where: str) -> bytes:
 def _data_url(url: str) -> tuple[str, bytes]:
     head, comma, body = url[len("data:") :].partition(",")
     if not comma:
-        raise ValueError("a data: URL without data")
+        raise ValueError("a data: URL has no data")
     mime_type, *parameters = head.split(";")
     if parameters and parameters[-1].strip().lower() == "base64":
         return mime_type, _base64(urllib.parse.unquote(body), "the data: URL")

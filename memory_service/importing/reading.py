@@ -1,4 +1,4 @@
-"""Files of chat messages, conversations and records: their shapes, told apart and read as a stream."""
+"""Reads files of chat messages, conversations and records as a stream, and detects their format."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memory_service.importing.openai_messages import MessageReader
 Record: TypeAlias = MemoryItem | StateEntry
 
 _EXACT_MAX = 2**53
-"""Up to here a double, the number of the protos, holds every integer."""
+"""Up to this value, a double (the number type of the protos) represents every integer exactly."""
 
 
 class Format(StrEnum):
-    """What the documents of a file are."""
+    """Format of the documents in a file."""
 
     AUTO = "auto"
-    """Each as it looks."""
+    """Detected for each document."""
     OPENAI = "openai"
     """Messages and conversations in OpenAI's format."""
     ITEMS = "items"
@@ -31,7 +31,7 @@ class Format(StrEnum):
 
 
 class BadRecord(ValueError):
-    """A record that cannot be read; the text begins with file and line."""
+    """A record is invalid; the text begins with file and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class _Document:
     place: str
     """File and line, for errors."""
     number: int
-    """Counts the documents of the file, from 1."""
+    """Number of the document in the file, from 1."""
     is_only: bool
-    """The file has no other."""
+    """Whether the file has no other."""
 
 
 def read_records(
@@ -60,14 +60,14 @@ def read_records(
     Args:
         lines: The file, open for reading bytes, or its lines.
         name: The file's name, for errors.
-        format: What the documents are.
-        session_id: Session of messages and items that name none. Where a file holds many conversations
-            that have no id, each gets this and its number in the file, as in "chat-3". Empty: messages
-            get the file's name without its ending, items none.
-        omit_large_files: Leave out the content of files over 1 MiB, which are refused otherwise.
+        format: Format of the documents.
+        session_id: Session of messages and items without one. In a file with several conversations without
+            an id, each gets this with its number appended, as in "chat-3". If empty, messages get the name
+            of the file without its extension, and items no session.
+        omit_large_files: Omit the content of files over 1 MiB, which are rejected otherwise.
 
     Raises:
-        BadRecord: A record cannot be read. The records before it have been yielded, nothing of it.
+        BadRecord: A record is invalid. All records before it have been yielded, and no part of it.
     """
     readers = _Readers(
         Format(format),
@@ -87,15 +87,15 @@ def read_records(
 
 @dataclass(frozen=True, slots=True)
 class _Readers:
-    """What turns the documents of one file into records."""
+    """Converts the documents of one file to records."""
 
     format: Format
     session_id: str
-    """Session of items that name none."""
+    """Session of items without one."""
     messages: MessageReader
 
     def read(self, value: dict[str, Any], number: int, *, is_only: bool) -> list[Record]:
-        """Return the records of one object; all of them, or an error for all."""
+        """Return all records of one object, or raise an error."""
         looks_like_openai = "messages" in value or "role" in value
         if self.format is Format.ITEMS or (self.format is Format.AUTO and not looks_like_openai):
             return [record_of(value, self.session_id, number)]
@@ -105,7 +105,7 @@ class _Readers:
 
 
 def _records(document: _Document, readers: _Readers) -> Iterator[Record]:
-    """Yield the records of a document: one object, or a list of such."""
+    """Yield the records of a document: an object, or a list of objects."""
     value = document.value
     if isinstance(value, dict):
         yield from readers.read(value, document.number, is_only=document.is_only)
@@ -113,7 +113,7 @@ def _records(document: _Document, readers: _Readers) -> Iterator[Record]:
     if not isinstance(value, list):
         raise ValueError(f"expected an object or a list of objects, not {json.dumps(value)[:40]}")
     if not document.is_only and readers.format is not Format.ITEMS:
-        # A line that is a list of messages is a conversation.
+        # A line with a list of messages is a conversation.
         yield from readers.read({"messages": value}, document.number, is_only=False)
         return
     for index, element in enumerate(value):
@@ -127,7 +127,7 @@ def _records(document: _Document, readers: _Readers) -> Iterator[Record]:
 
 
 def _documents(lines: Iterable[bytes], name: str) -> Iterator[_Document]:
-    """Yield the JSON values of a file, each with the knowledge whether it is the only one."""
+    """Yield the JSON values of a file, and whether each is the only one."""
     held: _Document | None = None
     number = 0
     for value, line in _values(lines, name):
@@ -140,9 +140,9 @@ def _documents(lines: Iterable[bytes], name: str) -> Iterator[_Document]:
 
 
 def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[Any, int]]:
-    """Yield the JSON values of a file and the lines they begin at.
+    """Yield the JSON values of a file and the lines where they begin.
 
-    A file whose first line is not a JSON value by itself is taken as one value over many lines.
+    If the first line is not a complete JSON value, the file is one value over several lines.
     """
     numbered = enumerate(lines, 1)
     for line, raw in numbered:
@@ -182,16 +182,16 @@ def _decoded(raw: bytes, place: str, *, is_first: bool = False) -> str:
 
 
 def _parsed(text: str, place: str) -> Any:
-    """Parse JSON. Integers that a double would alter are kept as strings.
+    """Parse JSON. Integers that a double cannot represent become strings.
 
     Raises:
         JSONDecodeError: It is not JSON.
-        BadRecord: It is, but not such that it could be kept.
+        BadRecord: It is JSON, but cannot be stored.
     """
     try:
         value = json.loads(text, parse_int=_integer, parse_constant=_refuse_constant)
         if "\\ud" in text or "\\uD" in text:
-            # Half of a surrogate pair is allowed in JSON, but is no character.
+            # JSON allows half of a surrogate pair, but it is not a character.
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise BadRecord(f"{place}: a \\u escape that is half of a surrogate pair") from None
@@ -203,7 +203,7 @@ def _parsed(text: str, place: str) -> Any:
 
 
 class _NotFinite(Exception):
-    """NaN or an infinity, which Python's parser would take."""
+    """NaN or an infinity, which Python's parser accepts by default."""
 
 
 def _refuse_constant(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Answers that are kept, each for the caller and the namespace that it was given to alone."""
+"""A cache of answers, separate for each caller and namespace."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memory_service.decisions import Usage
 from memory_service.runtime.caller import Holder, Owner
 
 _CACHED_ANSWERS_MAX = 256
-# Sixteen callers with as many as each may have; a thousand tokens each are some 16 MB. Twice as many
-# take twice the memory, and more callers are spared questions that they have asked before.
+# The full share of 16 callers; with a thousand tokens each, about 16 MB. Doubled, it takes twice the memory
+# and saves more callers from repeated questions.
 _CACHED_OF_ALL_MAX = 4096
 _CACHED_S = 600.0
 
 
 class Question(NamedTuple):
-    """What makes a question the same: who asks it where, the type of the answer, a digest of its words."""
+    """The key of a question: caller and namespace, type of the answer, digest of the words."""
 
     owner: Owner
     answer_type: type[msgspec.Struct]
@@ -27,16 +27,16 @@ class Question(NamedTuple):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """An answer as JSON: whoever is given it makes an object of his own of it."""
+    """An answer as JSON, from which each caller decodes its own object."""
 
     answer: bytes
     usage: Usage
 
 
 class Answers:
-    """Keeps the latest answers. A caller that has many loses its own oldest, and nobody else's.
+    """Keeps the latest answers. A caller with too many loses its own oldest.
 
-    When all callers together have too many, those go whose caller has asked the least recently.
+    If all callers together have too many, the least recent caller loses answers.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -45,7 +45,7 @@ class Answers:
         self._of: OrderedDict[Holder, OrderedDict[Question, tuple[float, Answered]]] = OrderedDict()
 
     def find(self, question: Question) -> Answered | None:
-        """Return the answer to a question, if it was given lately."""
+        """Return the answer to a question, if there is a recent one."""
         holder = question.owner.holder
         kept = self._of[holder].get(question) if holder in self._of else None
         if kept is None:
@@ -59,7 +59,7 @@ class Answers:
         return answered
 
     def keep(self, question: Question, answered: Answered) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         holder = question.owner.holder
         theirs = self._of.setdefault(holder, OrderedDict())
         self._of.move_to_end(holder)

@@ -1,4 +1,4 @@
-"""Calls of a chat completions endpoint: repeated where that helps, in the words that the server knows."""
+"""Calls of a chat completions endpoint, with retries and only the parameters that the server accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_WAIT_S = 0.25
 
 
 class Chat:
-    """A model on a server. `budget` is that of all callers together."""
+    """A model on a server. `budget` is shared by all callers."""
 
     def __init__(self, api: OpenAIApi, model: str, retries: int, budget: TokenBudget) -> None:
         self._api = api
@@ -36,7 +36,7 @@ class Chat:
         deadline: float,
         standing: Standing,
     ) -> Completion:
-        """Return what the model says; each call is counted in `usage`. `deadline` is the loop's time,
+        """Return the completion; count each call in `usage`. `deadline` is in the time of the event loop,
         `standing` that of the caller.
 
         Raises ApiFailed, and LlmFailed with LLM_BUDGET_EXCEEDED.
@@ -48,7 +48,7 @@ class Chat:
             except ApiFailed as failed:
                 wait_s = failed.retry_after_s
                 if wait_s is None:
-                    # Not all at the same time, should many have failed at once.
+                    # Spread the retries of calls that failed together.
                     wait_s = _FIRST_WAIT_S * 2**attempt * random.uniform(0.75, 1.25)
                 left_s = deadline - asyncio.get_running_loop().time()
                 if not failed.may_pass or attempt >= self._retries or wait_s >= left_s:
@@ -64,9 +64,9 @@ class Chat:
         usage: Usage,
         standing: Standing,
     ) -> Completion:
-        """Call without what the server refuses, and remember it once it has answered to the rest.
+        """Call without parameters that the server rejects, and remember them once a call succeeds.
 
-        For this caller alone: a question may be what the server refuses, and not the parameter.
+        Remember them for this caller only: the server may reject the question rather than the parameter.
         """
         refused = standing.refused
         while True:
@@ -100,7 +100,7 @@ class Chat:
             completion = await self._api.complete({"model": self._model, "messages": messages, **options})
         except ApiFailed as failed:
             if failed.status or failed.unreached:
-                # An error costs nothing; where nothing came back, nobody knows.
+                # An error costs nothing; the cost of a call without a response is unknown.
                 tokens = 0
             raise
         else:
@@ -117,24 +117,24 @@ class Chat:
 def _options(
     answer_type: type[msgspec.Struct], output_tokens_max: int, refused: frozenset[str]
 ) -> dict[str, Any]:
-    """The parameters of a call, without those that are refused."""
+    """The parameters of a call, without those that the server rejects."""
     options: dict[str, Any] = {
         "temperature": 0,
         "max_tokens": output_tokens_max,
         "response_format": response_format_of(answer_type),
     }
     if "max_tokens" in refused:
-        # The name that OpenAI's reasoning models want.
+        # The name that OpenAI's reasoning models require.
         options["max_completion_tokens"] = output_tokens_max
     return {name: value for name, value in options.items() if name not in refused}
 
 
 def _refused_parameter(failed: ApiFailed, options: dict[str, Any]) -> str:
-    """The parameter that a server does not take; empty: its error is about something else."""
+    """The parameter that a server rejects; empty if the error has another reason."""
     if failed.status not in _REFUSING_STATUSES:
         return ""
     named = failed.parameter.partition(".")[0]
     if named in options:
         return named
-    # Servers that do not say which one are mostly without structured output.
+    # Most servers that do not name one lack structured output.
     return "response_format" if "response_format" in options else ""

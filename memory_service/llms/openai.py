@@ -1,4 +1,4 @@
-"""Language models of OpenAI, or of any server that speaks its API."""
+"""Language models of OpenAI, or of any server with the same API."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """How a model is asked. `timeout_s` is for a whole answer, with retries and repair."""
+    """Settings of a model. `timeout_s` limits a whole answer, with retries and repair."""
 
     model: str = "gpt-4o-mini"
     timeout_s: float = 20.0
     retries: int = 1
     tokens_per_minute_max: int = 200_000
-    """Of one caller; 0: no cap."""
+    """Limit per caller; 0: none."""
     total_tokens_per_minute_max: int = 2_000_000
-    """Of all callers together; 0: no cap."""
+    """Limit for all callers together; 0: none."""
     input_tokens_max: int = 12_000
-    """Cap on a question, estimated from its characters."""
+    """Limit per question, estimated from its characters."""
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """A question as it is sent, and who asks it."""
+    """A question as it is sent, and its caller."""
 
     messages: list[Message]
     answer_type: type[msgspec.Struct]
@@ -56,16 +56,16 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 class OpenAILlm(Llm):
-    """Asks a chat completions endpoint. The environment's variables mean what they mean to `openai`.
+    """Uses a chat completions endpoint. Environment variables mean the same as for `openai`.
 
-    What is known of the server itself is shared by callers: that no connection to it comes about.
+    Callers share one piece of state: whether connections to the server fail.
     """
 
     def __init__(self, settings: LlmSettings, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` tells seconds for pauses, caps of tokens per minute and the age of cached answers."""
+        """`clock` returns seconds, for pauses, token limits and the age of cached answers."""
         self.name = f"openai:{settings.model}"
         self._settings = settings
-        # Retries are made here: they are counted, and end when the time is up.
+        # `Chat` retries instead, to count the calls and to stop at the deadline.
         self._api = OpenAIApi(settings.timeout_s, retries=0)
         self._standings = Standings(settings.tokens_per_minute_max, clock)
         self._budget = TokenBudget(settings.total_tokens_per_minute_max, clock, "all callers together")
@@ -91,7 +91,7 @@ class OpenAILlm(Llm):
         found = self._running.get(question)
         task = found or self._start(question, messages_of(instructions, data, answer_type), output_tokens_max)
         try:
-            # The same caller may ask it in several calls: one that goes away does not end it.
+            # Several calls of a caller may share the question: it continues if one of them is cancelled.
             answered = await aside(asyncio.shield(task))
         except LlmFailed as failed:
             if found is None:
@@ -110,12 +110,12 @@ class OpenAILlm(Llm):
 
     def _ended(self, question: Question, task: asyncio.Task[Answered]) -> None:
         del self._running[question]
-        # A failure is looked at, or asyncio complains where every caller has gone away; and not kept.
+        # Retrieve a failure, or asyncio logs it if all callers have left. It is not cached.
         if not task.cancelled() and task.exception() is None:
             self._answers.keep(question, task.result())
 
     async def _answer(self, asked: _Asked) -> Answered:
-        """Ask the server, within the time there is. Raises LlmFailed."""
+        """Ask the server within the timeout. Raises LlmFailed."""
         standing = self._admitted(asked)
         usage = Usage(self.name)
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
@@ -139,17 +139,19 @@ class OpenAILlm(Llm):
         return Answered(msgspec.json.encode(answer), usage)
 
     def _admitted(self, asked: _Asked) -> Standing:
-        """Return the caller's standing. Raises LlmFailed for a question that is not to be asked now."""
+        """Return the caller's standing. Raises LlmFailed if the question must not be asked now."""
         tokens = tokens_of(asked.messages)
         if tokens > self._settings.input_tokens_max:
-            message = f"the question has about {tokens} tokens; the cap is {self._settings.input_tokens_max}"
+            message = (
+                f"the question has about {tokens} tokens; the limit is {self._settings.input_tokens_max}"
+            )
             raise LlmFailed(FailureReason.LLM_BUDGET_EXCEEDED, message)
         standing = self._standings.find(asked.holder)
         for budget in (standing.budget, self._budget):
             budget.require(tokens + asked.output_tokens_max, Usage())
-        # The caller's own last, for it may be the one trial after a pause, and that is not to be wasted.
+        # The caller's own breaker last: it may admit the one trial after a pause, which must not be wasted.
         if self._line.is_open or not standing.breaker.admit():
-            message = "the language model failed too often of late and is not asked for a while"
+            message = "the language model failed too often recently and is paused"
             raise LlmFailed(FailureReason.LLM_PAUSED, message)
         self._standings.keep(asked.holder, standing)
         return standing
@@ -157,7 +159,7 @@ class OpenAILlm(Llm):
     async def _answer_or_repaired(
         self, asked: _Asked, usage: Usage, deadline: float, standing: Standing
     ) -> msgspec.Struct:
-        """The answer, asked for a second time where the first cannot be read. Raises UnreadableAnswer."""
+        """Return the answer; ask once more if the first is invalid. Raises UnreadableAnswer."""
         messages, answer_type = asked.messages, asked.answer_type
         tokens_max = asked.output_tokens_max
         said = await self._chat.complete(messages, answer_type, tokens_max, usage, deadline, standing)
@@ -166,7 +168,7 @@ class OpenAILlm(Llm):
         except UnreadableAnswer as error:
             messages = repair_of(messages, said.text, str(error))
         if said.cut_off:
-            # The same answer with the same cap would be cut off again.
+            # With the same limit, the same answer would be cut off again.
             tokens_max *= 2
         said = await self._chat.complete(messages, answer_type, tokens_max, usage, deadline, standing)
         return read_answer(said.text, answer_type)
@@ -178,12 +180,12 @@ class OpenAILlm(Llm):
     def _failed(
         self, reason: FailureReason, message: str, usage: Usage, standing: Standing, error: Exception
     ) -> LlmFailed:
-        """Count a failure and log it; the message stays out of the log, for it may quote an answer."""
+        """Count and log a failure, without the message, which may quote an answer."""
         standing.breaker.failed()
         if isinstance(error, ApiFailed) and error.unreached:
             self._line.failed()
         elif not isinstance(error, TimeoutError):
-            # There was a connection: whatever else is wrong, may be for what this caller asks.
+            # The connection works; the question of this caller may have caused the failure.
             self._line.succeeded()
         cause = error.cause if isinstance(error, ApiFailed) else type(error).__name__
         _log.warning(
@@ -211,4 +213,4 @@ def _read(answered: Answered, answer_type: type[T]) -> T:
 def _what_happened(error: ApiFailed) -> str:
     if error.status:
         return f"answered with status {error.status}"
-    return "could not be reached" if error.may_pass else "sent something that is no completion"
+    return "could not be reached" if error.may_pass else "sent an invalid completion"

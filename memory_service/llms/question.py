@@ -1,4 +1,4 @@
-"""How a question is put to a model: its words, the data between boundaries, the form of the answer."""
+"""The messages of a question: instructions, data between boundaries, the schema of the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 _CHARS_PER_TOKEN = 4
 _BAD_ANSWER_CHARS_MAX = 4000
-# Keywords that servers with structured output refuse; validation comes later in any case.
+# Keywords that servers with structured output reject; answers are validated later anyway.
 _KEYWORDS_LEFT_OUT = ("default", "title", "minLength", "maxLength")
 
 Message = dict[str, str]
@@ -20,9 +20,9 @@ Message = dict[str, str]
 def messages_of(
     instructions: str, data: Mapping[str, str], answer_type: type[msgspec.Struct]
 ) -> list[Message]:
-    """Return the messages that ask a question.
+    """Return the messages of a question.
 
-    Each question has a boundary of its own that no text in it holds, so no text can end its own block.
+    Each question has its own boundary, which none of its texts contains, so no text can end its block.
     """
     boundary = _boundary(data)
     schema = json.dumps(msgspec.json.schema(answer_type), ensure_ascii=False)
@@ -43,7 +43,7 @@ def messages_of(
 
 
 def repair_of(messages: list[Message], bad_answer: str, problem: str) -> list[Message]:
-    """Return the messages that ask once more, after an answer that could not be read."""
+    """Return the messages that ask again after an invalid answer."""
     request = (
         f"This answer cannot be used: {problem}. Answer again, with one complete JSON object that is valid "
         "against the schema, as short as it can be, and nothing before or after it."
@@ -61,7 +61,7 @@ def tokens_of(messages: list[Message]) -> int:
 
 
 def response_format_of(answer_type: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the request for structured output: the answer's schema in the strict form that OpenAI wants."""
+    """Return the request for structured output: the schema of the answer in OpenAI's strict form."""
     (reference,), components = msgspec.json.schema_components([answer_type], ref_template="#/$defs/{name}")
     definitions = {name: _strict(schema) for name, schema in components.items()}
     root = definitions.pop(reference["$ref"].rpartition("/")[2])

@@ -1,7 +1,7 @@
-"""Reads a model's answer: finds the JSON object in whatever stands around it, and validates it.
+"""Finds and validates the JSON object in a model's answer.
 
-Small models talk before and after it, put it into a code fence or into another object, or stop in
-the middle. What is found is one whole answer or none: never a part of one, never a guess.
+Small models write text before and after it, put it into a code fence or another object, or stop in the
+middle. The result is one complete answer or none: never a part of one or a guess.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ _CHARS_MAX = 100_000
 _VALUES_MAX = 500
 _DEPTH_MAX = 5
 _THOUGHT_END = "</think>"
-# Where a problem's description quotes the answer: the text may come from anybody.
+# Quotes of the answer in an error message: the text is untrusted.
 _QUOTED = re.compile(r"""(?<=value) (['"]).*\1""", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
 _CLOSING = {"{": "}", "[": "]"}
 
 
 class UnreadableAnswer(ValueError):
-    """There is no answer of the type in the text; says what is wrong in words that a model can act on."""
+    """The text has no answer of the type; the message describes the problem to the model."""
 
 
 class _Malformed:
-    """Stands for what looks like JSON and is not."""
+    """Stands for malformed JSON."""
 
 
 def read_answer(text: str, answer_type: type[T]) -> T:
-    """Return the one answer in a text. Raises UnreadableAnswer for none, a cut-off one or different ones."""
+    """Return the only answer in a text. Raises UnreadableAnswer for none, an incomplete one, or several."""
     if len(text) > _CHARS_MAX:
         raise UnreadableAnswer("it is too long")
-    # What a model thinks before it answers is full of answers that it does not give.
+    # The reasoning before an answer may contain answers that the model rejects.
     values = list(islice(_values_in(text.rpartition(_THOUGHT_END)[2]), _VALUES_MAX + 1))
     if len(values) > _VALUES_MAX:
         raise UnreadableAnswer("there are too many objects in it")
@@ -47,20 +47,20 @@ def read_answer(text: str, answer_type: type[T]) -> T:
     for value in values:
         _find(value, answer_type, answers, problems, _DEPTH_MAX)
     if any(answer != answers[0] for answer in answers[1:]):
-        raise UnreadableAnswer("there are several different answers, and only one is wanted")
+        raise UnreadableAnswer("there are several different answers; give only one")
     if answers:
         return answers[0]
     if problems:
         raise UnreadableAnswer(problems[0])
     if any(isinstance(value, _Malformed) for value in values):
-        raise UnreadableAnswer("what is there is not valid JSON")
-    raise UnreadableAnswer("there is no JSON object with the wanted fields")
+        raise UnreadableAnswer("it is not valid JSON")
+    raise UnreadableAnswer("there is no JSON object with the required fields")
 
 
 def _values_in(text: str) -> Iterator[object]:
-    """All objects and arrays in a text, but for those inside of others.
+    """Yield all objects and arrays in a text, except nested ones.
 
-    Raises UnreadableAnswer where one is cut off.
+    Raises UnreadableAnswer if one is cut off.
     """
     decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
     end = 0
@@ -69,7 +69,7 @@ def _values_in(text: str) -> Iterator[object]:
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            # Parts of what is malformed are not answers, so all of it is passed over.
+            # Parts of malformed JSON are not answers, so skip all of it.
             value, end = _Malformed(), _closing(text, at)
         yield value
 
@@ -79,7 +79,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the bracket that opens at `start` is closed. Raises UnreadableAnswer where it is not."""
+    """Return the end of the bracket that opens at `start`. Raises UnreadableAnswer if it is not closed."""
     opened: list[str] = []
     in_string = False
     at = start
@@ -101,18 +101,18 @@ def _closing(text: str, start: int) -> int:
 
 
 def _find(value: object, answer_type: type[T], answers: list[T], problems: list[str], depth: int) -> None:
-    """Collect the answers in a value: itself, or what it wraps."""
+    """Collect the answers in a value: itself or values within it."""
     if isinstance(value, str):
         value = _decoded(value)
     if isinstance(value, dict) and _names(answer_type) & value.keys():
         try:
-            # Encoded and read again, because only this refuses half surrogate pairs.
+            # Encode and decode again, because only this rejects half surrogate pairs.
             answers.append(msgspec.json.decode(msgspec.json.encode(value), type=answer_type, strict=False))
         except UnicodeEncodeError:
-            problems.append("it has characters that do not exist")
+            problems.append("it has invalid characters")
         except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
             problems.append(_QUOTED.sub("", str(error))[:200])
-        # What is inside of a bad answer is a part of it, not another one.
+        # A value within an invalid answer is a part of it, not another answer.
         return
     if not isinstance(value, (dict, list)) or depth == 0:
         return
@@ -121,12 +121,12 @@ def _find(value: object, answer_type: type[T], answers: list[T], problems: list[
 
 
 def _names(answer_type: type[msgspec.Struct]) -> set[str]:
-    """The fields of an answer. One that has none of them is no answer, even if it has to have none."""
+    """Return the fields of an answer. An object without any of them is none, even if all are optional."""
     return {field.encode_name for field in msgspec.structs.fields(answer_type)}
 
 
 def _decoded(text: str) -> object:
-    """What a string that is JSON as a whole stands for; None for any other text."""
+    """Return the value of a string that is JSON as a whole, or None."""
     if not text.lstrip().startswith("{"):
         return None
     try:

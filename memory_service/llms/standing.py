@@ -1,6 +1,6 @@
-"""How each caller stands with a language model: what it spent, how its questions fared.
+"""The standing of each caller with a language model: its tokens and failures.
 
-All of it is the caller's own: no other notices what one spends, or does to the model by what it asks.
+It is separate for each caller, so that no caller affects another.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from memory_service.runtime.caller import Holder
 
 FAILURES_MAX = 5
 PAUSE_S = 30.0
-# Some kilobytes each. Twice as many take twice the memory; half as many are forgotten earlier, and begin
-# with an unspent budget: the cap of all callers together bounds what that lets them spend.
+# Some kilobytes each. Doubled, they take twice the memory; halved, callers are forgotten earlier and start
+# with a fresh budget: the limit of all callers together bounds the cost of that.
 _CALLERS_MAX = 4096
 
 
 class Standing:
-    """How one caller stands with the model."""
+    """The standing of one caller with the model."""
 
     def __init__(self, tokens_per_minute_max: int, clock: Callable[[], float]) -> None:
         self.breaker = Breaker(FAILURES_MAX, PAUSE_S, clock)
         self.budget = TokenBudget(tokens_per_minute_max, clock, "this caller")
         self.refused: frozenset[str] = frozenset()
-        """Parameters that the model's server did not take with this caller's questions."""
+        """Parameters that the model's server rejected with this caller's questions."""
 
 
 class Standings:
-    """The standing of each caller that asked lately; it is kept from the first question that is sent."""
+    """The standings of recent callers, kept from the first question that is sent."""
 
     def __init__(self, tokens_per_minute_max: int, clock: Callable[[], float]) -> None:
         self._tokens_per_minute_max = tokens_per_minute_max
@@ -38,11 +38,11 @@ class Standings:
         self._of: OrderedDict[Holder, Standing] = OrderedDict()
 
     def find(self, holder: Holder) -> Standing:
-        """Return how a caller stands; a new one is not kept yet."""
+        """Return the standing of a caller; a new one is not kept yet."""
         return self._of.get(holder) or Standing(self._tokens_per_minute_max, self._clock)
 
     def keep(self, holder: Holder, standing: Standing) -> None:
-        """Keep how a caller stands; the one that asked the least recently may be forgotten for it."""
+        """Keep the standing of a caller; the least recent caller may be forgotten."""
         self._of[holder] = standing
         self._of.move_to_end(holder)
         if len(self._of) > _CALLERS_MAX:

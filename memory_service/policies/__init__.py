@@ -1,1 +1,1 @@
-"""What may be written: asked before anything is."""
+"""Write policies, which judge each write before it happens."""

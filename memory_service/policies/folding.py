@@ -1,7 +1,7 @@
-"""The form in which words are compared: what looks alike, or cannot be seen, makes no difference.
+"""Folds texts for comparison: look-alike and invisible characters make no difference.
 
-As NFKC_Casefold of Unicode: compatibility forms and case are folded, and characters that are not shown are
-left out. Here those are more than there: also controls, all format characters, and symbols that are blank.
+Like NFKC_Casefold of Unicode, it folds compatibility forms and case and removes invisible characters. It also
+removes controls, all format characters, and blank symbols.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-# Default_Ignorable_Code_Point, as DerivedCoreProperties.txt of the Unicode Character Database lists it, with
-# what is reserved there for characters to come. `unicodedata` does not tell it.
+# Default_Ignorable_Code_Point of DerivedCoreProperties.txt in the Unicode Character Database, with code
+# points reserved for future characters. `unicodedata` does not have this property.
 _DEFAULT_IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# General categories Cc, without what has the property White_Space, and Cf, as far as it is not in that.
+# General categories Cc, except White_Space, and Cf, except those above.
 _CONTROLS = "\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 _FORMAT = "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
-# Symbols that are drawn as nothing: an empty Braille cell, the filler of Khitan, a note without a head.
+# Blank symbols: an empty Braille cell, the Khitan filler, a null notehead.
 _BLANKS = "\u2800\U00016fe4\U0001d159"
 _UNSEEN = re.compile(f"[{_DEFAULT_IGNORABLE}{_CONTROLS}{_FORMAT}{_BLANKS}]+")
 _ASCII_CONTROLS = re.compile("[\0-\x08\x0e-\x1f\x7f]")
@@ -28,7 +28,7 @@ _MARKED_SPACE = re.compile(r"\0*(?: \0*)+")
 
 
 def without_unseen(text: str) -> str:
-    """Return a text in compatibility forms (NFKC) without what is not shown; its case stays."""
+    """Return a text in compatibility forms (NFKC), without invisible characters and with its case."""
     if _is_plain(text):
         return text
     return unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
@@ -36,10 +36,10 @@ def without_unseen(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text as it is compared.
+    """A text folded for comparison.
 
-    `marked` has a NUL where something is not shown, which may stand for a space or for nothing; None:
-    there is none.
+    `marked` has a NUL for each run of invisible characters, which may stand for a space or for nothing; None
+    if there are none.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Folded:
 
 
 def folded(text: str) -> Folded:
-    """Return a text in the form in which phrases are looked for in it."""
+    """Return a text in the form in which phrases are searched for."""
     if _is_plain(text):
         return Folded(_spaced(text.casefold()), None)
     marked = _UNSEEN.sub(_MARK, text)
@@ -58,24 +58,24 @@ def folded(text: str) -> Folded:
 
 
 class Phrase:
-    """Words that are looked for."""
+    """Words to search for."""
 
     def __init__(self, words: str) -> None:
         self.text = folded(words).text
-        # Nothing in it repeats: it takes linear time.
+        # It has no repetitions, so matching takes linear time.
         self._marked = re.compile(
             "\0?".join("[ \0]" if char == " " else re.escape(char) for char in self.text)
         )
 
     def is_in(self, said: Folded) -> bool:
-        """Whether a text has the words, with whatever cannot be seen between and in them."""
+        """Whether a text contains the words, with any invisible characters between and in them."""
         return self.text in said.text or (
             said.marked is not None and self._marked.search(said.marked) is not None
         )
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is ASCII that is all seen, as most are: then there is little to do."""
+    """Whether a text is visible ASCII, like most texts, and needs little work."""
     return text.isascii() and _ASCII_CONTROLS.search(text) is None
 
 
@@ -84,5 +84,5 @@ def _spaced(text: str) -> str:
 
 
 def _folded_case(text: str) -> str:
-    # Case folding may take a character apart.
+    # Case folding may decompose a character.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

@@ -1,4 +1,4 @@
-"""A write policy out of a file of rules. The one place that imports re2: linear time for any pattern."""
+"""A write policy from a file of rules. The only file that imports re2: linear time for any pattern."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROLES = tuple(role.value for role in Role)
 
 
 class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What becomes of what meets all of its conditions. One that is left out is met by everything."""
+    """An action for proposals that meet all conditions. A missing condition is always met."""
 
     action: Action
     reason: str = ""
@@ -46,7 +46,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_rules(path: Path) -> RulesPolicy:
-    """Return the policy of a file: JSON if its name ends so, else TOML. Raises CannotLoadPolicy."""
+    """Return the policy of a file, JSON if its name ends in .json, else TOML. Raises CannotLoadPolicy."""
     try:
         raw = path.read_bytes()
         if len(raw) > _FILE_BYTES_MAX:
@@ -60,10 +60,10 @@ def read_rules(path: Path) -> RulesPolicy:
 
 
 class RulesPolicy(WritePolicy):
-    """The first rule whose conditions are all met decides; what meets none is allowed."""
+    """The first rule whose conditions are all met decides; without one, the write is allowed."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        """Raises ValueError with the place of what is wrong, as in `rules[2].roles`."""
+        """Raises ValueError with the location of an error, such as `rules[2].roles`."""
         if len(rules) > _RULES_MAX:
             raise ValueError(f"rules: has more than {_RULES_MAX} entries")
         self._rules = [_compiled(f"rules[{at}]", rule) for at, rule in enumerate(rules)]
@@ -92,7 +92,7 @@ class RulesPolicy(WritePolicy):
 
 
 class _Read:
-    """The words of a proposal as rules look at them; each form is made when it is asked for."""
+    """The words of a proposal in the forms that rules search, each made on first use."""
 
     def __init__(self, proposal: Proposal) -> None:
         said = proposal.provenance
@@ -109,12 +109,12 @@ class _Read:
 
     @functools.cached_property
     def folded(self) -> Folded:
-        """As phrases are looked for."""
+        """The form in which phrases are searched for."""
         return folded(self.text)
 
     @functools.cached_property
     def seen(self) -> str:
-        """As a reader sees it."""
+        """The form that a reader sees."""
         return without_unseen(self.text)
 
 
@@ -131,7 +131,7 @@ class _Compiled:
     pattern: Any
 
     def applies(self, proposal: Proposal) -> bool:
-        """Whether all conditions but those on words are met."""
+        """Whether all conditions except those on words are met."""
         kind = "state" if proposal.kind is None else proposal.kind.name.lower()
         return (
             (not self.sources or proposal.source in self.sources)
@@ -146,17 +146,17 @@ class _Compiled:
         )
 
     def finds(self, read: _Read) -> bool:
-        """Whether a phrase, or the pattern, is in the words."""
+        """Whether the words contain a phrase or match the pattern."""
         return any(phrase.is_in(read.folded) for phrase in self.phrases) or (
             self.pattern is not None
-            # Also as it was sent: a pattern may be of what cannot be seen.
+            # Also the original text: a pattern may have invisible characters.
             and any(self.pattern.search(text) is not None for text in {read.text: None, read.seen: None})
         )
 
 
 def _compiled(place: str, rule: Rule) -> _Compiled:
     if rule.action is not Action.ALLOW and not rule.reason.strip():
-        raise ValueError(f"{place}.reason: is required, as it is what writers are told")
+        raise ValueError(f"{place}.reason: is required, because writers receive it")
     if rule.trust_below is not None and not 0 < rule.trust_below <= 1:
         raise ValueError(f"{place}.trust_below: must be above 0 and at most 1")
     exact, prefixes = _namespaces(f"{place}.namespaces", rule.namespaces)
@@ -177,26 +177,26 @@ def _compiled(place: str, rule: Rule) -> _Compiled:
 
 
 def _given(place: str, values: list[str] | None) -> list[str]:
-    """Return the values of a condition. An empty list could mean everything or nothing, so it is refused."""
+    """Return the values of a condition. Reject an empty list, which could mean everything or nothing."""
     if values is not None and not values:
-        raise ValueError(f"{place}: is empty; leave it out")
+        raise ValueError(f"{place}: is empty; omit it")
     return values or []
 
 
 def _named(place: str, values: list[str] | None, known: Sequence[str]) -> list[str]:
     for at, value in enumerate(_given(place, values)):
         if value not in known:
-            raise ValueError(f"{place}[{at}]: {value!r} is none of {', '.join(known)}")
+            raise ValueError(f"{place}[{at}]: {value!r} is not one of {', '.join(known)}")
     return values or []
 
 
 def _namespaces(place: str, values: list[str] | None) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the names, and the beginnings of names, that credentials are written with, too."""
+    """Return names and prefixes, in the notation that credentials also use."""
     exact, prefixes = set(), []
     for at, value in enumerate(_given(place, values)):
         name = value.removesuffix("*")
         if not value or "*" in name:
-            raise ValueError(f'{place}[{at}]: must be a name, or the beginning of one with "*" at its end')
+            raise ValueError(f'{place}[{at}]: must be a name, or a prefix that ends with "*"')
         if name == value:
             exact.add(name)
         else:
@@ -218,12 +218,12 @@ def _pattern(place: str, pattern: str) -> Any:
 
 
 def _chars(proposal: Proposal) -> int:
-    """Return about how much there is to read of a proposal; its labels and names are short."""
+    """Return about how many characters a proposal has; its labels and names are short."""
     return len(proposal.text) + sum(map(len, _leaves(proposal.metadata)))
 
 
 def _leaves(value: Json) -> Iterator[str]:
-    """Return keys and texts of a JSON value."""
+    """Yield the keys and texts of a JSON value."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key

@@ -1,7 +1,7 @@
-"""Cross-encoders on this machine, as ONNX models that fastembed runs. The one file that imports it.
+"""Local cross-encoders: ONNX models run by fastembed. The only file that imports it.
 
-A cross-encoder reads the query and a text together, which tells more than to compare two vectors
-and takes a thousand times longer.
+A cross-encoder reads query and text together, which is more accurate than comparing two vectors, and takes a
+thousand times longer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import structlog
 
 from memory_service.rerankers.base import CannotLoad, Reranker, RerankerFailed
 
-# A model takes 512 tokens, some take thousands; what is beyond need not even be made into tokens.
+# Most models read 512 tokens, some thousands; longer texts need not be tokenized.
 _TEXT_CHARS_MAX = 8_000
 _QUERY_CHARS_MAX = 2_000
 _TEXTS_PER_BATCH = 16
@@ -27,10 +27,10 @@ _log = structlog.get_logger(__name__)
 
 
 class FastembedReranker(Reranker):
-    """One model, in one thread: calls wait for each other, while onnxruntime uses half of the cores.
+    """One model in one thread: calls queue, while onnxruntime uses half of the cores.
 
-    Without `model_dir` the model is one that fastembed knows, and is downloaded once into its cache
-    (FASTEMBED_CACHE_PATH). With it, the model is the one in that folder, and nothing is downloaded.
+    Without `model_dir`, the model is one of those known to fastembed and is downloaded once to its cache
+    (FASTEMBED_CACHE_PATH). With it, the model in that folder is used, without a download.
     """
 
     def __init__(self, model: str, model_dir: Path | None = None) -> None:
@@ -39,7 +39,7 @@ class FastembedReranker(Reranker):
             from fastembed.rerank.cross_encoder import TextCrossEncoder
         except ImportError as error:
             raise CannotLoad(
-                "the reranker fastembed needs packages of its own: install locks/reranker.lock,"
+                "the reranker fastembed needs additional packages: install locks/reranker.lock,"
                 " as docs/retrieval.md says"
             ) from error
         self.name = f"fastembed:{model}"
@@ -50,7 +50,7 @@ class FastembedReranker(Reranker):
             else:
                 known = _register(model, model_dir)
                 self._encoder = TextCrossEncoder(known, threads=threads, specific_model_path=str(model_dir))
-        except Exception as error:  # What is wrong with a file is told by many libraries.
+        except Exception as error:  # Several libraries report a broken file.
             raise CannotLoad(f"the reranker's model {model!r} cannot be loaded: {error}") from error
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="rerank")
 
@@ -83,15 +83,15 @@ class FastembedReranker(Reranker):
 
 
 def _register(model: str, model_dir: Path) -> str:
-    """Make a folder's model known to fastembed; return the name it has there."""
+    """Register the model of a folder with fastembed; return its name there."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
     file = next((name for name in _MODEL_FILES if (model_dir / name).is_file()), None)
     if file is None:
-        raise FileNotFoundError(f"there is neither {' nor '.join(_MODEL_FILES)} in {model_dir}")
+        raise FileNotFoundError(f"there is no {' or '.join(_MODEL_FILES)} in {model_dir}")
     known = f"{model_dir.resolve()}:{model}"
     if all(each["model"] != known for each in TextCrossEncoder.list_supported_models()):
-        # It asks for a source, and does not look there for a model that it is given the folder of.
+        # A source is required, but not used for a model in a folder.
         TextCrossEncoder.add_custom_model(known, ModelSource(hf=model), model_file=file)
     return known

@@ -272,7 +272,7 @@ def test_records_are_written_anew_with_a_key_another_key_and_none(
     command("rekey", "--data-dir", plain, "--to", first, "--new-encryption-key-file", key_file)
     wrong = ("rekey", "--data-dir", first, "--to", second, "--encryption-key-file", other)
     assert "another key" in command(*wrong, "--plain", exit_code=1)
-    assert "give a new key, or --plain" in command(*wrong, exit_code=1)
+    assert "give either a new key or --plain" in command(*wrong, exit_code=1)
     change = (
         "rekey",
         "--data-dir",
