@@ -160,7 +160,7 @@ class ResultPages:
     async def first_that_fits(
         self, reading: Reading, positions: Sequence[int], shape: PageShape, tokens_max: int
     ) -> int:
-        """Return the index from which on all these positions together fit into a budget."""
+        """Return the index from which on all remaining positions fit into a budget together."""
         budget = Budget(tokens_max)
         async for at, item, window in self._load(reading, positions[::-1], 0, shape):
             texts = texts_of([item, *window.items])
