@@ -82,7 +82,7 @@ class CannotOpen(RuntimeError):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store supports beyond the contract. Tests skip by these, never by a store's class."""
+    """Features of a store beyond the contract. Tests skip by these, never by a store's class."""
 
     durable: bool
     """Acknowledged writes outlive the process."""
@@ -408,7 +408,7 @@ class UndoStore(ABC):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo what `whose` did to up to `limit` items above a position, all or none, each as one change.
+        """Undo the changes by `whose` to up to `limit` items above a position, atomically, each as one change.
 
         If an item's present version belongs to `whose`, it MUST be removed if they added it. Otherwise it
         MUST get back the newest version by another writer, at a new revision, with that version's times and
@@ -432,8 +432,8 @@ class UndoStore(ABC):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo what `whose` did to up to `limit` states above a key. As for items; a restored value is saved
-        as a new version.
+        """Undo the changes by `whose` to up to `limit` states above a key. As for items; a restored value is
+        saved as a new version.
         """
 
     @abstractmethod
@@ -467,7 +467,7 @@ class NamespaceStore(ABC):
 
     @abstractmethod
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
-        """Return what a namespace holds; None if nothing was ever written to it.
+        """Return the statistics of a namespace; None if nothing was ever written to it.
 
         Unless `fresh`, the answer may be as old as this process's last read or write of the namespace.
         """
@@ -505,7 +505,7 @@ class NamespaceStore(ABC):
         If a kept version of such an item or state had no expiry, or a later one, MUST record who cut it
         short, without its content: the writer of the first of the versions that lead up to the present one
         and share its expiry, at the time of that write as `WritesBy.has` takes it. The same MUST happen when
-        a write takes the place of something that has expired. In all other cases nothing MUST be recorded.
+        a write replaces an expired item or state. In all other cases, MUST NOT record anything.
         """
 
 
@@ -552,7 +552,7 @@ class Records(
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what is under way and release everything. Waiters on changes are woken."""
+        """Finish pending work, wake waiters on changes, and release everything."""
 
     @abstractmethod
     async def flush(self) -> None:

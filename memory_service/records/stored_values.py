@@ -117,7 +117,7 @@ def vector_of(stored: bytes | None) -> Vector | None:
 
 
 class NamespaceCounts:
-    """What stores compute from the row of a namespace; a subclass has the fields."""
+    """Values computed from the row of a namespace; a subclass has the fields."""
 
     name: str
     uid: int

@@ -174,7 +174,7 @@ class Target:
             yield from cursor.stream(self._database.sql(statement), (of.part, of.uid), binary=True)
 
     def forget(self, of: Arriving) -> None:
-        """Remove what was loaded of a namespace."""
+        """Remove the loaded rows of a namespace."""
         of.done = {}
         with translated(), self._connection.transaction():
             for table in OF_NAMESPACES:

@@ -109,7 +109,7 @@ FIND_REQUEST = _STATEMENTS["requests"]
 async def look_up(
     connection: Async, database: Database, needs: Mapping[str, Sequence[Needs]], known: set[str]
 ) -> dict[str, Page]:
-    """Begin a transaction, lock namespaces, and return what was looked up of each.
+    """Begin a transaction, lock namespaces, and return a page with the looked-up rows of each.
 
     Namespaces in `known` are assumed to exist; raises Forgotten if one does not.
     """

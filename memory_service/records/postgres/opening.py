@@ -23,7 +23,7 @@ _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 
 
 async def prepare_database(database: Database) -> None:
-    """Connect and bring the tables to this release's format. Raises CannotOpen."""
+    """Connect and migrate the tables to this release's format. Raises CannotOpen."""
     secrets = _secrets_of(database)
     try:
         connection = await database.connect_unwatched()

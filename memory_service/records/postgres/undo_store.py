@@ -65,7 +65,7 @@ class PostgresUndoStore(StoreCore, UndoStore):
         plan: Callable[[Async, Of], Awaitable[tuple[list[P], UndoStep]]],
         undo: Callable[[Async, Page, Sequence[P]], Awaitable[None]],
     ) -> UndoStep:
-        """Do what was planned under the lock of the namespace, or only plan it."""
+        """Plan under the lock of the namespace and apply the plan, or, in a dry run, only plan."""
         step = UndoStep()
 
         async def prepare(connection: Async, page: Page) -> None:

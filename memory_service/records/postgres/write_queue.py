@@ -244,7 +244,7 @@ class WriteQueue:
             await self._drop()
             raise _Unknown(pages, can_be_told=False)
         if commit.statusmessage != "COMMIT":
-            # This rolled back what had failed before.
+            # It rolled back, because an earlier statement had failed.
             await self._give_up()
             raise InFailedSqlTransaction
 

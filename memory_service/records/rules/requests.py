@@ -1,4 +1,4 @@
-"""Applied requests: what is kept of their receipts and answers, and for how long.
+"""Applied requests: how much of their receipts and answers is kept, and for how long.
 
 A receipt is small and has no contents, so it stays for its full time. An answer that mentions items and
 states is kept whole only as long as all of them: removing one of them, or a version of it, forgets the
