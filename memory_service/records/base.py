@@ -359,7 +359,7 @@ class UndoStore(ABC):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo the changes by `whose` to up to `limit` items above a position, atomically, each as one change.
+        """Undo what `whose` changed in up to `limit` items above a position, atomically, each as one change.
 
         If an item's present version belongs to `whose`, it MUST be removed if they added it. Otherwise it
         MUST get back the newest version by another writer, at a new revision, with that version's times and
@@ -383,7 +383,7 @@ class UndoStore(ABC):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo the changes by `whose` to up to `limit` states above a key. As for items; a restored value is
+        """Undo what `whose` changed in up to `limit` states above a key. As for items; a restored value is
         saved as a new version.
         """
 
