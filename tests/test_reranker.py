@@ -226,7 +226,7 @@ def test_a_reranker_that_gives_no_scores_costs_the_order_only(
 
 def test_a_server_whose_reranker_cannot_be_loaded_does_not_start(tmp_path: Path, model: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for folder, said in ((tmp_path / "none", "is no folder"), (tmp_path / "empty", "model.onnx")):
+    for folder, said in ((tmp_path / "none", "is not a folder"), (tmp_path / "empty", "model.onnx")):
         with pytest.raises(RuntimeError, match=said):
             ServerProcess(tmp_path / "data", flags=flags(folder)).start()
     without = "import sys; sys.modules['fastembed'] = None; from memory_service.cli import main; main()"
