@@ -16,9 +16,7 @@ _BAR = 0.8
 
 
 def _measured(embedder: str) -> list[tuple[str, list[Case], Score]]:
-    """Return the scores of a server with this embedder, on the cases used for tuning the rules and on new
-    ones.
-    """
+    """Return the scores of a server with this embedder, on the cases for tuning the rules and on new ones."""
     found = []
     with tempfile.TemporaryDirectory(prefix="memory-bench-") as folder:
         server = ServerProcess(Path(folder), flags=["--embedder", embedder, "--llm", "none"]).start()

@@ -174,9 +174,7 @@ def _latencies(
 
 
 def _memory(what: str, seen: _Seen, budget: int | None = None) -> Measurement:
-    """Return resident memory after all reads; with a budget, against that budget plus an idle server's
-    memory.
-    """
+    """Return resident memory after all reads, against that of an idle server plus the budget, if any."""
     return Measurement(
         row="namespaces",
         what=f"resident memory, {what}",

@@ -242,9 +242,7 @@ async def recall(
     namespace: str = NS,
     **filter_fields: Any,
 ) -> Recall:
-    """Return how many of the best `candidates` of each query search finds; `live` holds all that can be
-    found.
-    """
+    """Return how many of the best `candidates` of each query search finds, out of those in `live`."""
     found = 0
     for query in queries:
         hits = await search_hits(store, namespace, vector=query, candidates=candidates, **filter_fields)

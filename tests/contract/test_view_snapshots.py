@@ -1,6 +1,4 @@
-"""The columns saved beside a graph: whatever is written after saving them, a view loaded from them agrees
-with the records.
-"""
+"""The columns saved beside a graph: a view loaded from them agrees with the records after any later write."""
 
 from __future__ import annotations
 
@@ -155,8 +153,9 @@ def load(data_dir: Path, key: DataKey | None) -> NamespaceView:
 
 
 def compare(data_dir: Path, scratch: Path, key: DataKey | None) -> bool:
-    """Compare the view of a folder as it is, its log included, with one read from the records alone; return
-    whether columns of a snapshot were used.
+    """Compare the view of a folder, its log included, with a view of the records alone.
+
+    Return whether columns of a snapshot were used.
     """
     shutil.copytree(data_dir, scratch)
     view = load(scratch, key)

@@ -187,9 +187,7 @@ def early_answer() -> None:
 
 
 def settable_clock() -> None:
-    """The machine's clock is ahead by the seconds in a file, for the server's own clock and for checks of
-    credentials.
-    """
+    """The server's clock and its checks of credentials are ahead by the seconds in a file."""
     file = Path(os.environ["CLOCK_FILE"])
 
     def ahead_s() -> int:

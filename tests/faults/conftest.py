@@ -11,9 +11,7 @@ from faults.scale import SEED, SOAK
 
 
 def _again() -> str:
-    """Return the settings that repeat the run: a seed is useless without the code and the settings it was
-    for.
-    """
+    """Return how to repeat the run: a seed is useless without its code and settings."""
     git = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     try:
         revision = subprocess.run(

@@ -1,6 +1,4 @@
-"""Requests of any RPC in which one field has the largest size allowed, or many times that, with slow
-contents.
-"""
+"""Requests of any RPC in which one field is as large as allowed, or many times that, and slow to process."""
 
 from __future__ import annotations
 
