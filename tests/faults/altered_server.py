@@ -253,7 +253,7 @@ class _Pieces:
 
 
 def pieces() -> None:
-    """Report the event loop's work since the last connection to each client of the socket in PIECES_SOCKET.
+    """Report to each client of the socket in PIECES_SOCKET how long the event loop was busy in one piece.
 
     uvloop has no hook for that, but the callbacks of tasks, futures and gRPC all pass through these methods.
     """

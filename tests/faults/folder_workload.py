@@ -1,4 +1,5 @@
-"""A process that makes a data folder from another one on a recorded disk, and reports when it did.
+"""A process that makes a data folder from another one on a recorded disk, and reports when it began and
+ended.
 
 Usage: python -m faults.folder_workload migrate|restore SOURCE DATA_DIR REPORT; its environment is that of a
 `Disk`. A folder to migrate is on the disk before the migration begins.

@@ -1,9 +1,9 @@
 """Whether a history of concurrent operations is linearizable.
 
 The algorithm is that of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's
-memoization ("Testing for linearizability", 2017), as in Porcupine: at each step, some operation that did not
-begin after another's end is taken as the next one; if the object could not have answered so, another is
-tried. Objects are independent of each other, so each key is checked alone (Lowe's P-compositionality).
+memoization ("Testing for linearizability", 2017), as in Porcupine: each step takes one of the operations that
+no remaining one has to precede; if the object could not have answered so, another is tried. Objects are
+independent of each other, so each key is checked alone (Lowe's P-compositionality).
 """
 
 from __future__ import annotations

@@ -507,7 +507,7 @@ def check_views(api: Api, namespace: str) -> None:
 
 
 def check_counts(api: Api, namespace: str) -> admin_pb2.GetNamespaceStatsResponse:
-    """Check that an export has as many records as the counts say, and revisions of the namespace."""
+    """Check that an export has as many records as are counted, none newer than the namespace's revision."""
     stats = api.stats(namespace)
     records = list(api.memory.Export(pb.ExportRequest(namespace=namespace)))
     ids = [record.item.id for record in records if record.HasField("item")]

@@ -1,4 +1,4 @@
-"""The longest uninterrupted work of a server's event loop, that runs as `altered_server.py pieces`."""
+"""The longest uninterrupted work of the event loop of a server that runs as `altered_server.py pieces`."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def lasting(seconds: float) -> Duration:
 
 
 def let_sweep(api: Api) -> None:
-    """Return after everything expired has been removed: the sweep goes by the time of expiry."""
+    """Wait until everything that has expired is removed: the sweep goes by the time of expiry."""
     api.add("clock/sweep", text="short", ttl=lasting(0.001))
     eventually(lambda: api.stats("clock/sweep").item_count == 0, "a sweep")
 

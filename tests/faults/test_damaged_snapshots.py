@@ -377,7 +377,7 @@ async def check(data_dir: Path) -> None:
             assert await found_by_vector(store, QUERIES[0], namespace) == set(live)
             assert await words_found(store, "kiwi", namespace) == set(live)
             scores = await word_scores(store, "w7", namespace)
-            # Its neighbours in the conversation contain a similar word.
+            # The word also counts for its neighbours in the conversation.
             assert max(scores, key=lambda item_id: scores[item_id]) == "i7" and len(scores) == 6
             by_session = await scan_ids(store, namespace, session_id="s1")
             assert by_session == [f"i{n}" for n in range(1, COUNT, 3)]

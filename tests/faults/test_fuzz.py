@@ -166,7 +166,7 @@ def change(draw: Draw, message: Any) -> None:
     """Set one field of a message, or of one in it."""
     if not message.DESCRIPTOR.fields:
         return
-    # Names more often than others, because they find existing data and are rejected for that.
+    # Names more often than others: they decide whether something exists, and is rejected for that.
     fields = [each for each in message.DESCRIPTOR.fields for _ in range(4 if each.name in NAMING else 1)]
     field = draw(st.sampled_from(fields))
     inner = None if field.message_type is None or is_map(field) else getattr(message, field.name)
@@ -275,7 +275,7 @@ def prepare(api: Api) -> None:
 
 
 def check_refusal(error: grpc.RpcError) -> None:
-    """Check that an error is one of ours, names the wrong field, and repeats no contents."""
+    """Check that an error is one of ours, names the invalid field, and repeats no contents."""
     told = decode(error)
     assert told.code in FORESEEN, told
     assert told.fields or told.code is not grpc.StatusCode.INVALID_ARGUMENT, told

@@ -40,7 +40,7 @@ def api(server: Attacked) -> Iterator[Api]:
 
 @pytest.fixture(scope="module", autouse=True)
 def stalled(server: Attacked) -> Iterator[list[socket.socket]]:
-    """Connections that are never set up: from the beginning, so that the test need not wait for their end."""
+    """Connections that are never set up, opened first so that the test need not wait for their end."""
     connections = [server.tcp() for _ in range(4)]
     connections[0].sendall(tls_hello()[:100])
     connections[1].sendall(h2.PREFACE[:12])

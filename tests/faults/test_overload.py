@@ -178,7 +178,7 @@ def test_large_requests_are_refused_before_they_fill_the_memory(
         api = connect(server)
         items = [pb.MemoryItem(text="x" * 60_000)] * 64
         request = pb.BatchAddRequest(namespace="ns", items=items)
-        # Each counts four times, and one caller gets half of the slots.
+        # Each counts four times its size, and one caller gets half of the bytes.
         fit = api.limits()["held_bytes_max"] // 2 // (4 * request.ByteSize())
         provider.hold()
         answered = threading.Semaphore(0)
