@@ -58,7 +58,7 @@ async def _read_namespace(store: Store, name: str) -> dict[str, Any]:
         receipt = await store.find_receipt(name, build_request(request))
         if receipt is not None:
             receipts[request] = _told(receipt)
-            # It came from the current state, or from the repeated request: receipts no longer hold it.
+            # Descriptions come from the current state or the repeated request: receipts no longer hold them.
             del receipts[request]["description"]
     return {
         "items": [_told(item) for item in items if item is not None],

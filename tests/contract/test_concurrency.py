@@ -212,7 +212,7 @@ async def test_a_cancelled_write_is_applied_whole_or_not_at_all(
         await asyncio.sleep(0)
     task.cancel()
     outcome = (await asyncio.gather(task, return_exceptions=True))[0]
-    # All calls under way finish before a later write.
+    # A later write returns only after all calls under way.
     await store.add_items(NS, [build_write("last", "", axis_vector(0))])
     ids = await scan_ids(store)
     applied = "i0" in ids

@@ -87,7 +87,7 @@ async def library(store: Store, stores: Stores) -> Library:
     filled = Library(stores)
     await filled.fill(store, NS, stream=0)
     await filled.fill(store, "other", stream=1)
-    # It erases what was deleted, including the files of graphs that are not in memory.
+    # It erases what was deleted, and with it the files of graphs that are not in memory.
     await store.flush()
     await filled.check(store)
     await store.flush()

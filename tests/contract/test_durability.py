@@ -301,7 +301,7 @@ async def test_a_killed_process_loses_nothing_that_it_acknowledged(
 
 async def test_a_second_store_on_the_same_folder_is_refused(sole_store: Store, stores: Stores) -> None:
     await sole_store.add_items(NS, [build_write("a")])
-    # Twice: closing the file on the refused attempt may release a lock of the operating system.
+    # Twice: a refused attempt that closes the file may release a lock of the operating system.
     for _ in range(2):
         second = stores.case.make(stores.data_dir)
         with pytest.raises(CannotOpen):
