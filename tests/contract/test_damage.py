@@ -128,7 +128,7 @@ def _remove_every_other(folder: Path, files: list[Path]) -> None:
 
 
 def _swap(folder: Path, files: list[Path]) -> None:
-    # Complete and with valid checksums, but another namespace's.
+    # Complete and with valid checksums, but the contents of another file.
     contents = [path.read_bytes() for path in files]
     for path, content in zip(files, contents[1:] + contents[:1], strict=True):
         path.write_bytes(content)
