@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from memory_service.data_model import (
@@ -131,34 +131,37 @@ class Batches:
         self._checks.size("operations", operations, "batch_items_max")
 
     async def write(
-        self, namespace: str, operations: Sequence[BatchOperation], fields: Sequence[str],
-        request: RequestKey | None,
-    ) -> BatchWritten:  # fmt: skip
-        """Apply operations, all or none. `fields` names each of them in errors."""
+        self, namespace: str, operations: Mapping[str, BatchOperation], request: RequestKey | None
+    ) -> BatchWritten:
+        """Apply operations, all or none, in order. They are given by the name that each has in errors."""
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
-        await each(lambda named: self._check(*named), zip(operations, fields, strict=True))
-        _check_distinct(operations, fields)
-        if (receipt := await self._applied(namespace, request)) is not None:
-            return _written(operations, receipt, degraded_then(receipt))
+        await each(lambda named: self._check(*named), operations.items())
+        _check_distinct(operations)
+        if (earlier := await self._earlier(namespace, operations, request)) is not None:
+            return earlier
         for attempt in range(TRIES):
             try:
-                return await self._write_once(namespace, operations, fields, request)
+                return await self._write_once(namespace, operations, request)
             except MemoryServiceError as error:
                 # The same request may have been applied in the meantime, and be the reason.
-                if (receipt := await self._applied(namespace, request)) is not None:
-                    return _written(operations, receipt, degraded_then(receipt))
-                if not isinstance(error, Conflict) or _is_required(error, operations):
+                if (earlier := await self._earlier(namespace, operations, request)) is not None:
+                    return earlier
+                if not isinstance(error, Conflict) or _is_required(error, operations.values()):
                     raise
                 lost = error
             await pause_after(attempt)
         raise lost
 
-    async def _applied(self, namespace: str, request: RequestKey | None) -> Receipt | None:
-        return None if request is None else await self._store.find_receipt(namespace, request)
+    async def _earlier(
+        self, namespace: str, operations: Mapping[str, BatchOperation], request: RequestKey | None
+    ) -> BatchWritten | None:
+        """Return the results of a request that was already applied."""
+        receipt = None if request is None else await self._store.find_receipt(namespace, request)
+        return None if receipt is None else _written(operations.values(), receipt, degraded_then(receipt))
 
-    def _check(self, operation: BatchOperation, name: str) -> None:
+    def _check(self, name: str, operation: BatchOperation) -> None:
         match operation:
             case Add(draft):
                 self._checks.draft(f"{name}.item", draft, now_us())
@@ -173,91 +176,97 @@ class Batches:
                 self._checks.state_key(key, f"{name}.key")
 
     async def _write_once(
-        self,
-        namespace: str,
-        operations: Sequence[BatchOperation],
-        fields: Sequence[str],
-        request: RequestKey | None,
+        self, namespace: str, operations: Mapping[str, BatchOperation], request: RequestKey | None
     ) -> BatchWritten:
-        named = [item_id for operation in operations if (item_id := _item_of(operation))]
-        current = await self._store.get_items(namespace, named) if named else {}
-        now = now_us()
-        current = {key: item for key, item in current.items() if not item.expired(now)}
-        plan = _Plan(now, current)
-        for operation, name in zip(operations, fields, strict=True):
-            plan.check(namespace, operation, name)
-        applied = await self._added(namespace, operations, fields, plan, request)
-        states = [operation.write for operation in operations if isinstance(operation, SaveState)]
-        attribute_states(states)
-        for operation, name in zip(operations, fields, strict=True):
-            await self._screen(namespace, operation, applied.get(name), name, request)
-        room = self._checks.limits.delete_items_max
-        spared = {item.position for item in current.values()}
-        for operation, name in zip(operations, fields, strict=True):
-            if isinstance(operation, DeleteWhere):
-                removal = await self._deleting.find(namespace, operation.selection, room, spared)
-                room -= len(removal.positions)
-                applied[name] = removal
-        deleted = sum(isinstance(operation, Delete) for operation in operations)
-        added = sum(isinstance(operation, Add) for operation in operations)
+        plan = await self._plan(namespace, operations)
+        applied = await self._added(namespace, operations, plan.now, request)
+        applied |= await self._changed(namespace, operations, plan, request)
+        applied |= await self._deleted(namespace, operations, plan)
+        deleted = sum(isinstance(operation, Delete) for operation in operations.values())
+        added = sum(isinstance(operation, Add) for operation in operations.values())
         await self._items.check_room(namespace, added - deleted, request)
         receipt, degraded = await self._items.committing.commit(
-            namespace, [applied[name] for name in fields], request=request
+            namespace, [applied[name] for name in operations], request=request
         )
-        return _written(operations, receipt, degraded_then(receipt) if receipt.replayed else degraded)
+        if receipt.replayed:
+            degraded = degraded_then(receipt)
+        return _written(operations.values(), receipt, degraded)
+
+    async def _plan(self, namespace: str, operations: Mapping[str, BatchOperation]) -> _Plan:
+        """Look up the items that operations name. Raises NotFound and Conflict."""
+        named = [item_id for operation in operations.values() if (item_id := _item_of(operation))]
+        found = await self._store.get_items(namespace, named) if named else {}
+        now = now_us()
+        plan = _Plan(now, {item_id: item for item_id, item in found.items() if not item.expired(now)})
+        for name, operation in operations.items():
+            plan.check(namespace, operation, name)
+        return plan
 
     async def _added(
         self,
         namespace: str,
-        operations: Sequence[BatchOperation],
-        fields: Sequence[str],
+        operations: Mapping[str, BatchOperation],
+        now: int,
+        request: RequestKey | None,
+    ) -> dict[str, Operation]:
+        """Return the store's operations that add items. Raises WriteRejected and InvalidArgument."""
+        adds = {name: operation for name, operation in operations.items() if isinstance(operation, Add)}
+        drafts, fields = [add.draft for add in adds.values()], [f"{name}.item" for name in adds]
+        await self._items.check_dimensions(namespace, drafts, fields)
+        provenances = await self._items.attribution.of_drafts(namespace, drafts, fields, request)
+        reasons = await self._screening.of_drafts(namespace, drafts, provenances, fields, (), request)
+        for at, reason in reasons.items():
+            raise _needs_review(fields[at], reason)
+        writes = await each(
+            lambda attributed: write_of(*attributed, now), zip(drafts, provenances, strict=True)
+        )
+        return {
+            name: AddItems([write], add.on_duplicate)
+            for (name, add), write in zip(adds.items(), writes, strict=True)
+        }
+
+    async def _changed(
+        self,
+        namespace: str,
+        operations: Mapping[str, BatchOperation],
         plan: _Plan,
         request: RequestKey | None,
     ) -> dict[str, Operation]:
-        """Return the operation of the store for each operation but those that delete by conditions."""
-        adds = [
-            (operation, f"{name}.item")
-            for operation, name in zip(operations, fields, strict=True)
-            if isinstance(operation, Add)
-        ]
-        drafts, names = [add.draft for add, _ in adds], [name for _, name in adds]
-        await self._items.check_dimensions(namespace, drafts, names)
-        provenances = await self._items.attribution.of_drafts(namespace, drafts, names, request)
-        reasons = await self._screening.of_drafts(namespace, drafts, provenances, names, (), request)
-        for at, reason in reasons.items():
-            raise WriteRejected(names[at], f"{reason}; a batch cannot wait for a review")
-        waiting = iter(provenances)
+        """Return the store's operations that change items or save states. Raises WriteRejected."""
         applied: dict[str, Operation] = {}
-        for operation, name in zip(operations, fields, strict=True):
+        for name, operation in operations.items():
+            if isinstance(operation, Update):
+                (applied[name],) = replaced = await each(plan.update, [operation])
+                item = replaced[0].write.item
+                reason = await self._screening.of_update(namespace, item, request, f"{name}.item")
+                if reason:
+                    raise _needs_review(f"{name}.item", reason)
+            elif isinstance(operation, SaveState):
+                attribute_states([operation.write])
+                await self._screening.of_state(namespace, operation.write, request, f"{name}.value")
+                applied[name] = SaveStates([operation.write])
+        return applied
+
+    async def _deleted(
+        self, namespace: str, operations: Mapping[str, BatchOperation], plan: _Plan
+    ) -> dict[str, Operation]:
+        """Return the store's operations that remove items and states. Raises LimitExceeded."""
+        applied: dict[str, Operation] = {}
+        room = self._checks.limits.delete_items_max
+        spared = {item.position for item in plan.current.values()}
+        for name, operation in operations.items():
             match operation:
-                case Add(draft, on_duplicate):
-                    write = write_of(draft, next(waiting), plan.now)
-                    applied[name] = AddItems([write], on_duplicate)
-                case Update():
-                    applied[name] = plan.update(operation)
                 case Delete(item_id, expected, allow_missing):
                     applied[name] = RemoveItem(item_id, plan.now, expected, allow_missing)
-                case SaveState(write):
-                    applied[name] = SaveStates([write])
+                case DeleteWhere(selection):
+                    removal = await self._deleting.find(namespace, selection, room, spared)
+                    # What one operation removes, no later one does.
+                    spared.update(removal.positions)
+                    room -= len(removal.positions)
+                    applied[name] = removal
                 case DeleteState(key, expected, allow_missing):
                     applied[name] = RemoveState(key, plan.now, expected, allow_missing)
         return applied
-
-    async def _screen(
-        self,
-        namespace: str,
-        operation: BatchOperation,
-        applied: Operation | None,
-        name: str,
-        request: RequestKey | None,
-    ) -> None:
-        """Ask the write policy for an update or a state. Raises WriteRejected."""
-        if isinstance(operation, SaveState):
-            await self._screening.of_state(namespace, operation.write, request, f"{name}.value")
-        elif isinstance(applied, ReplaceItem):
-            reason = await self._screening.of_update(namespace, applied.write.item, request, f"{name}.item")
-            if reason:
-                raise WriteRejected(f"{name}.item", f"{reason}; a batch cannot wait for a review")
 
 
 @dataclass(slots=True)
@@ -307,7 +316,7 @@ def _item_of(operation: BatchOperation) -> str:
     return ""
 
 
-def _is_required(conflict: Conflict, operations: Sequence[BatchOperation]) -> bool:
+def _is_required(conflict: Conflict, operations: Iterable[BatchOperation]) -> bool:
     """Return whether a conflict is one of a precondition of the caller, so that no further try helps."""
     if "key" in conflict.metadata:
         return True
@@ -320,10 +329,10 @@ def _is_required(conflict: Conflict, operations: Sequence[BatchOperation]) -> bo
     )
 
 
-def _check_distinct(operations: Sequence[BatchOperation], fields: Sequence[str]) -> None:
+def _check_distinct(operations: Mapping[str, BatchOperation]) -> None:
     """Reject a batch in which two operations name the same item or state."""
     seen: set[tuple[bool, str]] = set()
-    for operation, name in zip(operations, fields, strict=True):
+    for name, operation in operations.items():
         match operation:
             case SaveState(write):
                 subject, where = (True, write.key), f"{name}.key"
@@ -338,8 +347,12 @@ def _check_distinct(operations: Sequence[BatchOperation], fields: Sequence[str])
         seen.add(subject)
 
 
+def _needs_review(field: str, reason: str) -> WriteRejected:
+    return WriteRejected(field, f"{reason}; a batch cannot wait for a review")
+
+
 def _written(
-    operations: Sequence[BatchOperation], receipt: Receipt, degraded: list[Degradation]
+    operations: Iterable[BatchOperation], receipt: Receipt, degraded: list[Degradation]
 ) -> BatchWritten:
     """Return the results of operations from their receipt."""
     items, states = iter(receipt.items), iter(receipt.states)

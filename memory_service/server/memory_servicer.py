@@ -256,14 +256,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if not request.operations:
             raise InvalidArgument("operations", "is empty")
         self._batches.check_size(len(request.operations))
-        names = [operation_name(at, operation) for at, operation in enumerate(request.operations)]
-        part, operations = Part(), []
-        for name, operation in zip(names, request.operations, strict=True):
-            operations.append(await to_operation(name, operation, self._states))
+        part, operations = Part(), {}
+        for at, operation in enumerate(request.operations):
+            name = operation_name(at, operation)
+            operations[name] = await to_operation(name, operation, self._states)
             await part.give_way_if_long()
-        written = await self._batches.write(
-            request.namespace, operations, names, await request_key(request.request_id, request)
-        )
+        key = await request_key(request.request_id, request)
+        written = await self._batches.write(request.namespace, operations, key)
         response = pb.BatchWriteResponse(revision=written.revision, degraded=degradations(written.degraded))
         await each(lambda result: fill_result(response.results.add(), result), written.results)
         return response
