@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -58,19 +57,13 @@ func addItem(client *memory.Client, in *fields) call {
 		if err != nil {
 			return nil, err
 		}
-		if written.Revision == 0 && !isQuarantined(written) {
-			return &memoryv1.AddResponse{Skipped: true, Degraded: degradedOf(written.Degraded)}, nil
+		if written.Revision == 0 && len(written.Degraded) == 0 {
+			return &memoryv1.AddResponse{Skipped: true}, nil
 		}
 		return &memoryv1.AddResponse{
 			Item: itemOf(written), Revision: written.Revision, Degraded: degradedOf(written.Degraded),
 		}, nil
 	}
-}
-
-func isQuarantined(item *memory.Item) bool {
-	return slices.ContainsFunc(item.Degraded, func(entry memory.Degradation) bool {
-		return entry.Reason == memory.DegradedQuarantined
-	})
 }
 
 func batchAdd(client *memory.Client, in *fields) call {
