@@ -20,18 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from both_clients import Blocking
 from grpc_api import METHODS
-from memory_client import (
-    AddOperation,
-    AsyncMemoryClient,
-    DeleteOperation,
-    DeleteStateOperation,
-    DeleteWhereOperation,
-    MemoryClient,
-    MemoryItem,
-    MemoryServiceError,
-    SaveStateOperation,
-    UpdateOperation,
-)
+from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError, operations
 from python_peers_values import (
     CONTENT_FIELDS,
     ITEM_FIELDS,
@@ -273,20 +262,10 @@ def _imported(requests: list[Any]) -> dict[str, Any]:
     return arguments
 
 
-_OPERATIONS: dict[str, Any] = {
-    "add": AddOperation,
-    "update": UpdateOperation,
-    "delete": DeleteOperation,
-    "delete_where": DeleteWhereOperation,
-    "save_state": SaveStateOperation,
-    "delete_state": DeleteStateOperation,
-}
-
-
 def _batch(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a batch of operations."""
-    operations = [_operation(operation) for operation in request.operations]
-    return {"operations": operations, **({"request_id": request.request_id} if request.request_id else {})}
+    given_id = {"request_id": request.request_id} if request.request_id else {}
+    return {"operations": [_operation(operation) for operation in request.operations], **given_id}
 
 
 def _operation(message: Any) -> Any:
@@ -294,9 +273,9 @@ def _operation(message: Any) -> Any:
     if kind is None:
         raise Inexpressible("WriteOperation.operation: unset")
     operation = getattr(message, kind)
-    parameters = inspect.signature(_OPERATIONS[kind]).parameters
+    made = getattr(operations, operation.DESCRIPTOR.name)
     build = _item_update if kind == "update" else _arguments
-    return _OPERATIONS[kind](**build(operation, parameters))
+    return made(**build(operation, inspect.signature(made).parameters))
 
 
 _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -308,11 +287,6 @@ _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 # Answers: what the client returned, under the names of the fields of the response.
-
-
-def _item_added(item: MemoryItem) -> dict[str, Any]:
-    is_skipped = not item.revision and not item.degraded
-    return {"skipped": True} if is_skipped else _item_written(item)
 
 
 def _item_written(item: MemoryItem) -> dict[str, Any]:
@@ -351,7 +325,7 @@ def _taken(**names: str) -> Callable[[Any], dict[str, Any]]:
 
 
 _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "Add": _item_added,
+    "Add": _item_written,
     "BatchAdd": _items_written,
     "Update": _item_written,
     "Retrieve": _packed,
@@ -397,6 +371,8 @@ def _written(rpc: MethodDescriptor, answer: Any, request: Any = None) -> dict[st
         values = {name: getattr(answer, name, None) for name in rpc.output_type.fields_by_name}
     if rpc.name == "HandleMessage" and answer.document is not None:
         values["fragments"] = answer.document.fragments
+    if rpc.name == "Add" and request.on_duplicate and not answer.revision and not answer.degraded:
+        values = {"skipped": True}
     if rpc.name == "BatchAdd":
         values["skipped_count"] = len(request.items) - len(answer)
     fill(message, values)
