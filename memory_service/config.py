@@ -180,9 +180,9 @@ class Config:
         return (
             (
                 bool(unknown),
-                f"auth has no {', '.join(unknown)}; there are none, {', '.join(AUTHENTICATIONS)}",
+                f"auth has no {', '.join(unknown)}; choose none, or some of {', '.join(AUTHENTICATIONS)}",
             ),
-            (len(set(self.auth)) != len(self.auth), "auth names something twice"),
+            (len(set(self.auth)) != len(self.auth), "auth has duplicates"),
             (
                 self.api_keys is not None and not {"keys", "mtls"} & set(self.auth),
                 "api_keys is given, but auth has neither keys nor mtls",
@@ -221,14 +221,14 @@ class Config:
             (self.llm_input_tokens_max < 1, "llm_input_tokens_max must be positive"),
             (
                 self.reranker_dir is not None and not self.reranker_dir.is_dir(),
-                f"reranker_dir {str(self.reranker_dir)!r} is no folder",
+                f"reranker_dir {str(self.reranker_dir)!r} is not a folder",
             ),
             (not 0 < self.reranker_timeout_s < math.inf, "reranker_timeout must be positive and finite"),
         )
 
     def _bounds_problems(self) -> tuple[tuple[bool, str], ...]:
         return (
-            (not 0 <= self.drain_s < math.inf, "drain must not be negative, and finite"),
+            (not 0 <= self.drain_s < math.inf, "drain must be finite and not negative"),
             (not 0 < self.sweep_s < math.inf, "sweep must be positive and finite"),
             (self.index.views_bytes_max < 0, "views_bytes_max must not be negative"),
             (self.index.items_bytes_max < 0, "items_bytes_max must not be negative"),
@@ -268,15 +268,15 @@ class Config:
                 ),
                 (
                     self.tls_client_ca is not None and self.tls_certificate is None,
-                    "tls_client_ca has no use without tls_certificate",
+                    "tls_client_ca needs tls_certificate",
                 ),
                 (
                     "mtls" in self.auth and self.tls_client_ca is None,
-                    "auth mtls needs tls_client_ca: without it no client shows a certificate",
+                    "auth mtls needs tls_client_ca: otherwise clients send no certificate",
                 ),
                 (
                     self.data_dir.exists() and not self.data_dir.is_dir(),
-                    f"data_dir {str(self.data_dir)!r} is no folder",
+                    f"data_dir {str(self.data_dir)!r} is not a folder",
                 ),
                 (
                     bool(self.postgres_dsn) and self.store != "postgres",

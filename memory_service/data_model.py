@@ -479,8 +479,8 @@ class ItemWrite:
     and `model` its origin: an embedder's name or CLIENT_MODEL. Without a vector, `model` names the embedder
     that may embed the text later, if any, and `dimension` the size of its vectors, 0 if unknown. With
     `keep_vector` a replaced item keeps its vector. With `expected_revision` the write succeeds only if the
-    item with this id has that revision; 0: only if there is none. `new_id`: the server made the id at random,
-    so no item has it.
+    item with this id has that revision; 0: only if there is none. With `keep_create_us` an item that replaces
+    another one gets its create_us. `new_id`: the server made the id at random, so no item has it.
     """
 
     item: Item
@@ -490,6 +490,7 @@ class ItemWrite:
     expected_revision: int | None = None
     speaker: str = ""
     dimension: int = 0
+    keep_create_us: bool = False
     new_id: bool = False
 
 

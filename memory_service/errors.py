@@ -202,7 +202,7 @@ class Conflict(MemoryServiceError):
         """Return the error for a write whose basis has changed since this revision of the namespace."""
         return cls(
             "REVISION_MISMATCH",
-            f"what was looked at has changed since revision {expected}; the namespace is at {current}",
+            f"the data has changed since revision {expected}; the namespace is at {current}",
             expected_revision=expected,
             current_revision=current,
         )
@@ -250,7 +250,7 @@ class PermissionDenied(MemoryServiceError):
     """The credential does not permit this call. The error does not reveal whether the object exists."""
 
     def __init__(self) -> None:
-        super().__init__("PERMISSION_DENIED", "the credential is not good for this call")
+        super().__init__("PERMISSION_DENIED", "the credential does not permit this call")
 
 
 class Unavailable(MemoryServiceError):

@@ -29,6 +29,10 @@ class Limits:
     metadata_depth_max: int = 8
     embedding_values_max: int = 4096
     batch_items_max: int = 1000
+    delete_items_max: int = 10_000
+    """Items that one call deletes by conditions, in one transaction. Doubled: other writes wait twice as long
+    for it, some .2 s for each ten thousand.
+    """
     page_items_max: int = 1000
     page_bytes_max: int = 3 * MIB
     context_window_items_max: int = 20

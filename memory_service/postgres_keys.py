@@ -62,13 +62,13 @@ class PostgresKeys:
     def _entries(self, found: Mapping[str, bytes]) -> list[ApiKey]:
         if API_KEYS not in found:
             raise BadKeys(f"there are no API keys in {self.place}")
-        return decode_keys(found[API_KEYS][_MARK_BYTES:], f"the setting {API_KEYS!r} in {self.place}")
+        return decode_keys(found[API_KEYS][_MARK_BYTES:], f"the API key data in {self.place}")
 
     def _pepper(self, found: Mapping[str, bytes]) -> bytes:
         if API_KEYS not in found:
             raise BadKeys(f"there are no API keys in {self.place}")
         if len(found.get(_PEPPER, b"")) != PEPPER_BYTES:
-            raise BadKeys(f"the pepper is missing in {self.place}: without it no API key is valid")
+            raise BadKeys(f"the pepper is missing in {self.place}: no API key is valid without it")
         return found[_PEPPER]
 
     def close(self) -> None:

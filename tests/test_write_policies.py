@@ -337,7 +337,7 @@ class Policy(WritePolicy):
         ("no_such_module:Policy", "", "ModuleNotFoundError"),
         ("my_policies:Policy", "", "AttributeError"),
         ("my_policies:Policy", "1 / 0", "ZeroDivisionError"),
-        ("my_policies:Policy", "def Policy(): return 1", "is no WritePolicy"),
+        ("my_policies:Policy", "def Policy(): return 1", "is not a WritePolicy"),
         ("my_policies:Policy", _SYNCHRONOUS, "is not async"),
     ],
 )

@@ -69,8 +69,8 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
 class Line(Entry, kw_only=True):
     """An entry at its place in the chain.
 
-    If it is `sealed` and was not opened, all other fields are empty, except the `event` of an entry about the
-    log itself.
+    If it is `sealed` and was not opened, the fields of `Entry` are empty, except the `event` of an entry
+    about the log itself.
     """
 
     sequence: int

@@ -93,9 +93,9 @@ class Checks:
         self.size(field, len(value.encode()), "state_description_bytes_max")
         _no_nul(field, value)
 
-    def state_key(self, value: str) -> None:
+    def state_key(self, value: str, field: str = "key") -> None:
         """Check the key of a state."""
-        self.name("key", value, self.limits.state_key_bytes_max)
+        self.name(field, value, self.limits.state_key_bytes_max)
 
     def backup_name(self, value: str) -> None:
         """Check the name of a backup: a plain file name."""

@@ -56,7 +56,7 @@ class Literal:
         )
 
     def as_json(self, *, wildcards: bool = True) -> str | float | bool | Pattern | None:
-        """Return the value where any type is allowed: unquoted numbers, true, false and null are not texts."""
+        """Return the value where any type is allowed. Unquoted numbers, true, false and null are no text."""
         if self.quoted:
             return self.as_text(wildcards=wildcards)
         if self.text in _WORDS:

@@ -68,7 +68,7 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
     text = search_text(draft.content, item.kind)
     return ItemWrite(
         item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content),
-        new_id=not draft.id,
+        keep_create_us=draft.create_us is None and draft.facet is None, new_id=not draft.id,
     )  # fmt: skip
 
 

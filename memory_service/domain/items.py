@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from weakref import WeakValueDictionary
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
     Item,
     ItemDraft,
+    ItemStamp,
     OnDuplicate,
     Provenance,
     Receipt,
@@ -61,8 +62,8 @@ class Items:
     ) -> None:
         self._store = store
         self._screening = screening
-        self._attribution = Attribution(store)
-        self._committing = Committing(store, embedding)
+        self.attribution = Attribution(store)
+        self.committing = Committing(store, embedding)
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
@@ -108,9 +109,9 @@ class Items:
         await each(lambda named: self._checks.draft(*named, now), zip(fields, drafts, strict=True))
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
-        await self._check_dimensions(namespace, drafts, fields)
-        await self._check_room(namespace, len(drafts) - len(removals), request)
-        provenances = await self._attribution.of_drafts(namespace, drafts, fields, request)
+        await self.check_dimensions(namespace, drafts, fields)
+        await self.check_room(namespace, len(drafts) - len(removals), request)
+        provenances = await self.attribution.of_drafts(namespace, drafts, fields, request)
         attribute_states(states)
         reasons = await self._screening.of_drafts(namespace, drafts, provenances, fields, states, request)
         attributed = zip(drafts, provenances, strict=True)
@@ -138,23 +139,18 @@ class Items:
         A service's data of an item depends on the state at that time, so it is read from the stored item if
         that exists.
         """
-        written = list(added.receipt.written())
-        again = zip(added.items, drafts, written, strict=False)
+        again = list(_written_then(added, drafts))
         added.items = [
             stamped(item, stamp, provenance_again(draft.provenance, writing))
-            for item, draft, (stamp, writing) in again
+            for item, draft, stamp, writing in again
         ]
-        own = [
-            (stamp.id, stamp.revision)
-            for draft, (stamp, _) in zip(drafts, written, strict=False)
-            if draft.facet
-        ]
+        own = [(stamp.id, stamp.revision) for _, draft, stamp, _ in again if draft.facet]
         versions = await live_versions(self._store, namespace, own)
         added.items = [versions.get((item.id, item.revision), item) for item in added.items]
 
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
         """Return the provenance that an item would have if it were added now. Raises InvalidArgument."""
-        (provenance,) = await self._attribution.of_drafts(namespace, [draft], ["item"], None)
+        (provenance,) = await self.attribution.of_drafts(namespace, [draft], ["item"], None)
         return provenance
 
     async def _put_aside(self, namespace: str, intended: Intended, reason: str) -> Added:
@@ -166,7 +162,7 @@ class Items:
     async def release(self, namespace: str, held_id: str) -> Added:
         """Apply a quarantined write now. Raises NotFound, and what the write raises."""
         intended = await self._screening.quarantine.intended(namespace, held_id)
-        await self._check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
+        await self.check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
         return await self._write_all(namespace, intended, released=held_id)
 
     async def _write_all(
@@ -188,12 +184,12 @@ class Items:
             if complete is not None:
                 complete(Added(written_items(writes, receipt), receipt, degraded))
 
-        receipt, degraded = await self._committing.commit(
+        receipt, degraded = await self.committing.commit(
             namespace, operations, request=intended.request, released=released, unchanged=unchanged, note=note
         )
         return added_of(writes, receipt, degraded)
 
-    async def _check_room(self, namespace: str, more: int, request: RequestKey | None) -> None:
+    async def check_room(self, namespace: str, more: int, request: RequestKey | None) -> None:
         """Reject more items than a namespace may have; replacements count as additional items."""
         limit = self._checks.limits.namespace_items_max
         if not limit or more <= 0:
@@ -204,7 +200,7 @@ class Items:
         if count > limit and (request is None or await self._store.find_receipt(namespace, request) is None):
             raise LimitExceeded("items", "namespace_items_max", limit, count)
 
-    async def _check_dimensions(
+    async def check_dimensions(
         self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str]
     ) -> None:
         """Check dimensions of vectors early, while it is known which item has a wrong one."""
@@ -282,9 +278,7 @@ class Items:
         self._checks.item_id(draft.id, "item.id")
         if request is not None:
             self._checks.request_id(request.id)
-        if not fields:
-            raise InvalidArgument("update_mask", "names no field to change")
-        self._check_changes(draft, fields)
+        self.check_changes(draft, fields)
         # Updates of one item take turns within this server: each would void what the others have read.
         turn = self._turns.setdefault((namespace, draft.id), asyncio.Lock())
         await aside(turn.acquire())
@@ -301,8 +295,10 @@ class Items:
         finally:
             turn.release()
 
-    def _check_changes(self, draft: ItemDraft, fields: frozenset[str]) -> None:
+    def check_changes(self, draft: ItemDraft, fields: frozenset[str], prefix: str = "") -> None:
         """Check the changed fields, as if an item were added with them alone."""
+        if not fields:
+            raise InvalidArgument(f"{prefix}update_mask", "names no field to change")
         taken = dataclasses.replace(draft)
         if "content" not in fields:
             # A valid placeholder for content that is not checked.
@@ -310,7 +306,7 @@ class Items:
         for name, attribute in _ATTRIBUTES.items():
             if name not in fields:
                 setattr(taken, attribute, _DEFAULTS[attribute])
-        self._checks.draft("item", taken, now_us())
+        self._checks.draft(f"{prefix}item", taken, now_us())
 
     async def _update_once(
         self,
@@ -326,7 +322,7 @@ class Items:
             raise NotFound.item(namespace, draft.id)
         # The item of a repeated request may be gone: the store has the original answer.
         if current is not None:
-            _check_own(current, "item.id")
+            check_own(current, "item.id")
         base = current or nothing_to_change(draft, now)
         write = changed_item(base, draft, fields, now)
         if reason := await self._screening.of_update(namespace, write.item, request):
@@ -338,7 +334,7 @@ class Items:
             intended = Intended([write], on_duplicate=OnDuplicate.REPLACE, request=request)
             return await self._put_aside(namespace, intended, reason)
         expected = base.revision if expected_revision is None and current else expected_revision
-        receipt, degraded = await self._committing.commit(
+        receipt, degraded = await self.committing.commit(
             namespace, [ReplaceItem(write, expected)], request=request
         )
         added = added_of([write], receipt, degraded)
@@ -368,7 +364,7 @@ class Items:
             self._checks.request_id(request.id)
         current = (await self._store.get_items(namespace, [item_id])).get(item_id)
         if current is not None:
-            _check_own(current, "id")
+            check_own(current, "id")
         receipt = await self._store.delete_item(
             namespace,
             item_id,
@@ -407,7 +403,19 @@ _DEFAULTS: dict[str, object] = {
 }  # fmt: skip
 
 
-def _check_own(item: Item, field: str) -> None:
+def _written_then(
+    added: Added, drafts: Sequence[ItemDraft]
+) -> Iterator[tuple[Item, ItemDraft, ItemStamp, Provenance]]:
+    """Yield what the first execution of a request wrote, without the items that it skipped."""
+    waiting = added.receipt.written()
+    found = next(waiting, None)
+    for item, draft in zip(added.items, drafts, strict=False):
+        if found is not None and draft.id in ("", found[0].id):
+            yield item, draft, *found
+            found = next(waiting, None)
+
+
+def check_own(item: Item, field: str) -> None:
     """Reject changes to what another service stores in several items."""
     if item.kind not in CONVERSATION_KINDS:
         name = item.kind.name.lower().replace("_", " ")

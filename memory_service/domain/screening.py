@@ -43,17 +43,21 @@ class Screening:
         reasons = await self._ask(self._policy, namespace, named, request)
         return {asked[at]: reason for at, reason in reasons.items()}
 
-    async def of_update(self, namespace: str, item: Item, request: RequestKey | None) -> str | None:
+    async def of_update(
+        self, namespace: str, item: Item, request: RequestKey | None, field: str = "item"
+    ) -> str | None:
         """Return why the next version of an item must be quarantined. Raises WriteRejected."""
         if self._policy is None:
             return None
-        named = await each(lambda next_one: ("item", proposal_of_item(namespace, next_one)), [item])
+        named = await each(lambda next_one: (field, proposal_of_item(namespace, next_one)), [item])
         return (await self._ask(self._policy, namespace, named, request)).get(0)
 
-    async def of_state(self, namespace: str, state: StateWrite, request: RequestKey | None) -> None:
+    async def of_state(
+        self, namespace: str, state: StateWrite, request: RequestKey | None, field: str = "value"
+    ) -> None:
         """Ask about a state. Raises WriteRejected."""
         if self._policy is not None:
-            named = await each(lambda value: ("value", proposal_of_state(namespace, value)), [state])
+            named = await each(lambda value: (field, proposal_of_state(namespace, value)), [state])
             await self._ask(self._policy, namespace, named, request)
 
     async def _ask(

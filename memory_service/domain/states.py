@@ -66,20 +66,11 @@ class States:
 
         `complete` adds other data of the answer to the receipt of a request.
         """
-        self._check(namespace, key, request)
-        self._checks.size("value", nbytes, "state_encoded_bytes_max")
-        (encoded,) = await each(
-            partial(self._checks.encoded, "value", limit_name="state_value_bytes_max"), [value]
-        )
-        if expected_version is not None:
-            self._checks.count("expected_version", expected_version)
-        now = now_us()
-        if ttl_us is not None and ttl_us <= 0:
-            raise InvalidArgument("ttl", "must be positive")
-        if description is not None:
-            self._checks.description("description", description)
-        expire_us = None if ttl_us is None else now + ttl_us
-        write = StateWrite(key, encoded, now, description, expire_us, expected_version)
+        self._check(namespace, None, request)
+        write = await self.write_of(
+            "", key, value, nbytes=nbytes, expected_version=expected_version, ttl_us=ttl_us,
+            description=description,
+        )  # fmt: skip
         attribute_states([write])
         await self._screening.of_state(namespace, write, request)
         if request is not None and complete is not None:
@@ -87,6 +78,33 @@ class States:
             request = replace(request, complete=lambda receipt: told(self._entry(write, receipt), receipt))
         receipt = await self._store.save_state(namespace, write, request=request, by=present_caller())
         return self._entry(write, receipt), receipt
+
+    async def write_of(
+        self,
+        prefix: str,
+        key: str,
+        value: Json,
+        *,
+        nbytes: int,
+        expected_version: int | None,
+        ttl_us: int | None,
+        description: str | None,
+    ) -> StateWrite:
+        """Return the write of a value. Raises InvalidArgument for a field, named after `prefix`."""
+        self._checks.state_key(key, f"{prefix}key")
+        self._checks.size(f"{prefix}value", nbytes, "state_encoded_bytes_max")
+        (encoded,) = await each(
+            partial(self._checks.encoded, f"{prefix}value", limit_name="state_value_bytes_max"), [value]
+        )
+        if expected_version is not None:
+            self._checks.count(f"{prefix}expected_version", expected_version)
+        if ttl_us is not None and ttl_us <= 0:
+            raise InvalidArgument(f"{prefix}ttl", "must be positive")
+        if description is not None:
+            self._checks.description(f"{prefix}description", description)
+        now = now_us()
+        expire_us = None if ttl_us is None else now + ttl_us
+        return StateWrite(key, encoded, now, description, expire_us, expected_version)
 
     @staticmethod
     def _entry(write: StateWrite, receipt: Receipt) -> StateEntry:

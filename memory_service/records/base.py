@@ -121,7 +121,8 @@ class WriteStore(ABC):
 
         **AddItems**: if an item's id exists and has not expired at its update_us, FAIL MUST raise
         AlreadyExists, SKIP MUST leave the existing item and count it in `skipped_count`, REPLACE MUST replace
-        it at its position. An id repeated within one AddItems counts as existing from its second occurrence.
+        it at its position, and give the new item its create_us if the write has `keep_create_us`. An id
+        repeated within one AddItems counts as existing from its second occurrence.
         Before any of this, MUST raise Conflict.revision if a write's `expected_revision` is not its item's
         revision, which is 0 if the item does not exist or has expired.
 
@@ -408,7 +409,7 @@ class UndoStore(ABC):
         dry_run: bool,
         by: Caller = ANYBODY,
     ) -> UndoStep:
-        """Undo the changes by `whose` to up to `limit` items above a position, atomically, each as one change.
+        """Undo changes by `whose` to up to `limit` items above a position, atomically, each as one change.
 
         If an item's present version belongs to `whose`, it MUST be removed if they added it. Otherwise it
         MUST get back the newest version by another writer, at a new revision, with that version's times and

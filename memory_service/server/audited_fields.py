@@ -33,6 +33,7 @@ PARAMETERS = {
     "memory_service.v1.AddDocumentRequest": ("replace",),
     "memory_service.v1.ConsolidateMemoriesRequest": ("dry_run",),
     "memory_service.v1.DeleteMemoryRequest": ("include_history",),
+    "memory_service.v1.DeleteWhereRequest": ("session_id", "dry_run"),
     "memory_service.v1.EvaluateForStorageRequest": ("save", "overwrite"),
     "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),
     "memory_service.v1.ImportRequest": ("on_duplicate",),

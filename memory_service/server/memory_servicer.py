@@ -8,15 +8,19 @@ from typing import Any
 
 import grpc
 
-from memory_service.data_model import ItemDraft, ItemKind, OnDuplicate, RequestKey, StateWrite
+from memory_service.data_model import ItemDraft, OnDuplicate, RequestKey, StateWrite
+from memory_service.domain.batches import Batches
 from memory_service.domain.change_feed import ChangeFeed
-from memory_service.domain.item_writing import UPDATABLE, Added
+from memory_service.domain.deleting import Deleting
+from memory_service.domain.item_writing import Added
 from memory_service.domain.items import Items
 from memory_service.domain.ranking import ScoreWeights
-from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions
+from memory_service.domain.states import States
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
+from memory_service.server.batches import fill_result, operation_name, to_operation
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.items import (
     encoded,
@@ -30,22 +34,21 @@ from memory_service.server.items import (
     to_facet,
     to_vector,
 )
-from memory_service.server.provenance import to_claimed, to_sources
+from memory_service.server.provenance import to_claimed
 from memory_service.server.requests import optional, request_key, to_mode
+from memory_service.server.selections import (
+    to_on_duplicate,
+    to_selection,
+    to_trusted_selection,
+    update_fields,
+)
 from memory_service.server.states import change_of, fill_state, to_state_write
-from memory_service.server.values import duration_us, to_labels, to_paths, to_us
+from memory_service.server.values import duration_us, to_us
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import memory_pb2_grpc, state_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_ON_DUPLICATE = {
-    pb.ON_DUPLICATE_UNSPECIFIED: OnDuplicate.FAIL,
-    pb.ON_DUPLICATE_FAIL: OnDuplicate.FAIL,
-    pb.ON_DUPLICATE_SKIP: OnDuplicate.SKIP,
-    pb.ON_DUPLICATE_REPLACE: OnDuplicate.REPLACE,
-}
-_CONTENT_KINDS = ("chat_message", "tool_call_result", "text", "data")
 _HEARTBEAT_S = 15.0
 _HEARTBEAT_MIN_S = 0.1
 _HEARTBEAT_MAX_S = 3600.0
@@ -62,8 +65,20 @@ def _to_imported(field: str, item: pb.MemoryItem) -> ItemDraft:
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Items over gRPC."""
 
-    def __init__(self, items: Items, retrieval: Retrieval, feed: ChangeFeed, page_bytes_max: int) -> None:
+    def __init__(
+        self,
+        items: Items,
+        batches: Batches,
+        deleting: Deleting,
+        states: States,
+        retrieval: Retrieval,
+        feed: ChangeFeed,
+        page_bytes_max: int,
+    ) -> None:
         self._items = items
+        self._batches = batches
+        self._deleting = deleting
+        self._states = states
         self._feed = feed
         self._retrieval = retrieval
         self._page_bytes_max = page_bytes_max
@@ -71,8 +86,14 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def Add(self, request: pb.AddRequest, context: Context) -> pb.AddResponse | bytes:
         draft = to_draft("item", _item_of(request))
         key = await request_key(request.request_id, request)
-        added = await self._items.add(request.namespace, [draft], fields=("item",), request=key)
+        on_duplicate = to_on_duplicate("on_duplicate", request.on_duplicate)
+        added = await self._items.add(
+            request.namespace, [draft], fields=("item",), on_duplicate=on_duplicate, request=key
+        )
         response = pb.AddResponse(revision=added.receipt.revision, degraded=degradations(added.degraded))
+        if not added.items:
+            response.skipped = True
+            return response
         return encoded_item(added.items[0]) + response.SerializeToString()
 
     async def BatchAdd(self, request: pb.BatchAddRequest, context: Context) -> pb.BatchAddResponse:
@@ -80,9 +101,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             raise InvalidArgument("items", "is empty")
         self._items.check_batch(len(request.items))
         added = await self._add_all(
-            request.namespace, request.items, await request_key(request.request_id, request)
+            request.namespace,
+            request.items,
+            await request_key(request.request_id, request),
+            on_duplicate=to_on_duplicate("on_duplicate", request.on_duplicate),
         )
         response = pb.BatchAddResponse(revision=added.receipt.revision, degraded=degradations(added.degraded))
+        response.skipped_count = added.receipt.skipped_count
         # Omit contents that the caller sent if the response would exceed what clients accept.
         whole = sum(await each(lambda item: len(encoded(item)), added.items)) <= self._page_bytes_max
         fill = fill_item if whole else fill_stamp
@@ -114,7 +139,10 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         async for request in request_iterator:
             if not namespace:
                 self._items.check_namespace(request.namespace)
-                namespace, on_duplicate = request.namespace, _on_duplicate(request.on_duplicate)
+                namespace, on_duplicate = (
+                    request.namespace,
+                    to_on_duplicate("on_duplicate", request.on_duplicate),
+                )
             elif request.namespace not in ("", namespace):
                 raise InvalidArgument("namespace", "may not change within an import")
             await self._import_batch(namespace, request, on_duplicate, response)
@@ -178,7 +206,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:
         page = await self._items.list_items(
             request.namespace,
-            _selection(request, ""),
+            to_trusted_selection(request),
             page_size=request.page_size,
             page_token=request.page_token,
             newest_first=request.newest_first,
@@ -193,7 +221,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         updated = await self._items.update(
             request.namespace,
             to_draft("item", _item_of(request)),
-            _update_fields(request),
+            update_fields("", request),
             expected_revision=optional(request, "expected_revision"),
             request=await request_key(request.request_id, request),
         )
@@ -211,6 +239,33 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteResponse(revision=revision)
+
+    async def DeleteWhere(self, request: pb.DeleteWhereRequest, context: Context) -> pb.DeleteWhereResponse:
+        deleted = await self._deleting.delete_where(
+            request.namespace,
+            to_selection(request),
+            dry_run=request.dry_run,
+            page_token=request.page_token,
+            request=await request_key(request.request_id, request),
+        )
+        return pb.DeleteWhereResponse(
+            deleted_count=deleted.count, revision=deleted.revision, next_page_token=deleted.next_page_token
+        )
+
+    async def BatchWrite(self, request: pb.BatchWriteRequest, context: Context) -> pb.BatchWriteResponse:
+        if not request.operations:
+            raise InvalidArgument("operations", "is empty")
+        self._batches.check_size(len(request.operations))
+        part, operations = Part(), {}
+        for at, operation in enumerate(request.operations):
+            name = operation_name(at, operation)
+            operations[name] = await to_operation(name, operation, self._states)
+            await part.give_way_if_long()
+        key = await request_key(request.request_id, request)
+        written = await self._batches.write(request.namespace, operations, key)
+        response = pb.BatchWriteResponse(revision=written.revision, degraded=degradations(written.degraded))
+        await each(lambda result: fill_result(response.results.add(), result), written.results)
+        return response
 
     async def Reset(self, request: pb.ResetRequest, context: Context) -> pb.ResetResponse:
         receipt = await self._items.reset(
@@ -257,13 +312,6 @@ def _expired(record: pb.MemoryItem | state_pb2.StateEntry, now: int) -> bool:
     return record.HasField("expire_time") and to_us("expire_time", record.expire_time) <= now
 
 
-def _on_duplicate(number: int) -> OnDuplicate:
-    found = _ON_DUPLICATE.get(number)  # type: ignore[call-overload]
-    if found is None:
-        raise InvalidArgument("on_duplicate", f"has no value {number}")
-    return found  # type: ignore[no-any-return]
-
-
 def _heartbeat_s(request: pb.WatchRequest) -> float:
     if not request.HasField("heartbeat_interval"):
         return _HEARTBEAT_S
@@ -273,34 +321,10 @@ def _heartbeat_s(request: pb.WatchRequest) -> float:
     return min(seconds, _HEARTBEAT_MAX_S)
 
 
-def _selection(message: pb.RetrieveOptions | pb.ListRequest, prefix: str) -> Selection:
-    selection = Selection(message.session_id, filter=message.filter)
-    if message.labels:
-        selection.labels = to_labels(f"{prefix}labels", message.labels)
-    if message.HasField("start_time"):
-        selection.start_us = to_us(f"{prefix}start_time", message.start_time)
-    if message.HasField("end_time"):
-        selection.end_us = to_us(f"{prefix}end_time", message.end_time)
-    if message.kinds:
-        selection.kinds = _kinds(f"{prefix}kinds", message.kinds)
-    if message.HasField("min_trust"):
-        selection.min_trust = message.min_trust
-    if message.sources:
-        selection.sources = to_sources(f"{prefix}sources", message.sources)
-    return selection
-
-
-def _kinds(field: str, numbers: Sequence[int]) -> frozenset[ItemKind]:
-    try:
-        return frozenset(map(ItemKind, set(numbers)))
-    except ValueError as error:
-        raise InvalidArgument(field, str(error)) from None
-
-
 def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
     mode = to_mode("options.mode", message.mode)
     return RetrieveOptions(
-        _selection(message, "options."),
+        to_trusted_selection(message, "options."),
         optional(message, "limit"),
         message.query_text,
         to_vector(message.query_embedding) if message.HasField("query_embedding") else None,
@@ -343,20 +367,3 @@ def _fill_results(response: pb.RetrieveResponse, page: Page, options: RetrieveOp
                     fill_item(side.add(), neighbour)
         if options.explain:
             fill_explanation(result.explanation, shares or ())
-
-
-def _update_fields(request: pb.UpdateRequest) -> frozenset[str]:
-    """Return the fields that an update changes; all types of content count as one field."""
-    paths = to_paths(request.update_mask, {*UPDATABLE, *_CONTENT_KINDS})
-    if paths == ["*"]:
-        # A full replacement sets the expiry once, by either of the two fields.
-        return UPDATABLE - ({"expire_time"} if request.item.HasField("ttl") else {"ttl"})
-    if not paths:
-        paths = [field.name for field, _ in request.item.ListFields() if field.name not in _OUTPUT_ONLY]
-    found = {"content" if path in _CONTENT_KINDS else path for path in paths}
-    if unknown := found - UPDATABLE:
-        raise InvalidArgument("update_mask", f"cannot change {sorted(unknown)[0]!r}")
-    return frozenset(found)
-
-
-_OUTPUT_ONLY = ("id", "update_time", "revision", "provenance")

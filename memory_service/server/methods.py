@@ -63,6 +63,14 @@ def _naming_parents(request: Any) -> frozenset[Role]:
     return _READ_MORE if any(item.provenance.parent_ids for item in items) else _NOTHING_MORE
 
 
+def _in_a_batch(request: Any) -> frozenset[Role]:
+    kinds = {operation.WhichOneof("operation") for operation in request.operations}
+    roles = {Role.FORGET} if kinds & {"delete", "delete_where", "delete_state"} else set()
+    if any(operation.add.item.provenance.parent_ids for operation in request.operations):
+        roles.add(Role.READ)
+    return frozenset(roles)
+
+
 def _naming_interactions(request: Any) -> frozenset[Role]:
     # The interactions become parents.
     return _READ_MORE if request.interaction_ids else _NOTHING_MORE
@@ -89,6 +97,9 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,
+        "DeleteWhere": _FORGET,
+        # Audited ahead of its effect, because it may delete.
+        "BatchWrite": Method(Audit.AHEAD, _WRITE_MORE, added=_in_a_batch),
         "Reset": _FORGET,
         "Watch": _READ,
         "Export": _READ,

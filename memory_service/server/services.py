@@ -8,8 +8,10 @@ from memory_service.config import Config
 from memory_service.deciders.choice import Deciders
 from memory_service.domain.administration import Administration
 from memory_service.domain.backfill import Backfill
+from memory_service.domain.batches import Batches
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.checks import Checks
+from memory_service.domain.deleting import Deleting
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.facts.consolidating import FactConsolidating
 from memory_service.domain.facts.correcting import FactCorrecting
@@ -95,7 +97,11 @@ class Services:
         """Register every service with a server or a registrar."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
-        memories = MemoryServicer(self._items, self._retrieval, feed, page_bytes_max)
+        deleting = Deleting(self._store, self._retrieval, self._checks, self._tokens)
+        batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
+        memories = MemoryServicer(
+            self._items, batches, deleting, self._states, self._retrieval, feed, page_bytes_max
+        )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
         info = ServerInfo(

@@ -147,7 +147,7 @@ class ItemWriter(Writer):
         full = len(items) >= ITEMS_PER_WRITER_MAX
         kinds = [self._update, self._delete, self._delete] if full else [self._add, self._batch, self._import]
         if items:
-            kinds += [self._update, self._delete]
+            kinds += [self._update, self._delete, self._mixed]
         if states:
             kinds += [self._delete_state]
         if self.namespace in OWN and self.chance.random() < 0.03:
@@ -189,6 +189,40 @@ class ItemWriter(Writer):
         item_id = self.chance.choice(list(self.expected.items))
         request = pb.DeleteRequest(namespace=self.namespace, id=item_id, request_id=self.request_id())
         return Write(lambda api: api.memory.Delete(request), [lambda r: r.items.pop(item_id)])
+
+    def _mixed(self) -> Write:
+        """Operations of every kind in one batch, which has a single step."""
+        new, changed = self._new_items(2)
+        changed.id = self.chance.choice(list(self.expected.items))
+        others = [item_id for item_id in self.expected.items if item_id != changed.id]
+        gone = self.chance.sample(others, min(len(others), 2))
+        key, value = f"{self.name}-{self.chance.randint(0, 2)}", float(self.chance.getrandbits(32))
+        operations = [
+            pb.WriteOperation(add=pb.AddOperation(item=new)),
+            *(pb.WriteOperation(delete=pb.DeleteOperation(id=item_id)) for item_id in gone),
+            pb.WriteOperation(
+                save_state=pb.SaveStateOperation(
+                    key=key, value=json_value(value), expected_version=self._versions.get(key, 0)
+                )
+            ),
+            pb.WriteOperation(update=pb.UpdateOperation(item=changed)),
+        ]
+        request = pb.BatchWriteRequest(
+            namespace=self.namespace, operations=operations, request_id=self.request_id()
+        )
+
+        def step(records: Records) -> None:
+            records.items.update({new.id: new.text, changed.id: changed.text})
+            records.states[key] = value
+            for item_id in gone:
+                del records.items[item_id]
+
+        def answered(response: pb.BatchWriteResponse) -> None:
+            version = response.results[-2].version
+            assert version > self._versions.get(key, 0)
+            self._versions[key] = version
+
+        return Write(lambda api: api.memory.BatchWrite(request), [step], answered)
 
     def _save_state(self) -> Write:
         """Compare and set: the version is the one that the last answer told."""

@@ -19,6 +19,7 @@ from contract.builders import NOW, build_request, build_state, build_write, word
 from contract.cases import find_case
 from faults.disk import Disk, put
 from memory_service.data_model import OnDuplicate, Vector
+from memory_service.operations import AddItems, RemoveItems, SaveStates
 from memory_service.stores import SqliteStore
 
 CASE = "hnsw-graph"
@@ -102,7 +103,7 @@ class Plan:
         namespace = self._chance.choice((*NAMESPACES, *NAMESPACES, *(() if was_reset else (SCRATCH,))))
         free = [f"i{n}" for n in range(_IDS) if item(namespace, f"i{n}") not in taken]
         there = sorted(self._there[namespace] & set(free))
-        kinds = [self._put, self._batch, self._save_state]
+        kinds = [self._put, self._batch, self._save_state, self._mixed]
         if len(there) > 5:
             kinds.append(self._delete)
         if namespace == SCRATCH and not any(f" {SCRATCH} " in subject for subject in taken):
@@ -147,6 +148,25 @@ class Plan:
         key, value, request = self._chance.choice(keys), self._name(), build_request(self._name())
         return Operation({state(namespace, key): value}, request.id), lambda store: store.save_state(
             namespace, build_state(key, value), request=request
+        )
+
+    def _mixed(
+        self, namespace: str, there: list[str], free: list[str], taken: set[str]
+    ) -> tuple[Operation, Call]:
+        """A put, a removal and a save in one write."""
+        put, gone = self._chance.sample(free, 2)
+        keys = [key for key in map(str, range(20)) if state(namespace, key) not in taken]
+        key, text, value = self._chance.choice(keys), f"kiwi {self._name()} {put}", self._name()
+        self._there[namespace] = self._there[namespace] - {gone} | {put}
+        effects = {item(namespace, put): text, item(namespace, gone): None, state(namespace, key): value}
+        operations = [
+            SaveStates([build_state(key, value)]),
+            AddItems([build_write(put, text, vector_of(text))], OnDuplicate.REPLACE),
+            RemoveItems([gone]),
+        ]
+        request = build_request(self._name())
+        return Operation(effects, request.id), lambda store: store.write(
+            namespace, operations, request=request
         )
 
     def _reset(

@@ -28,7 +28,7 @@ from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
 # Minutes of work: in every run test_pieces.py looks at the same from within.
-pytestmark = pytest.mark.skipif(not SOAK, reason="runs in `make soak`")
+_in_soak = pytest.mark.skipif(not SOAK, reason="runs in `make soak`")
 ENDS_WITHIN_S = 30.0
 OTHERS_WAIT_S = 0.2
 TIMES_ALONE = 10
@@ -164,6 +164,7 @@ def _case(method: MethodDescriptor, dear: Dear) -> Any:
     return pytest.param(method, dear, id=f"{method.name}-{dear.name}", marks=marks)
 
 
+@_in_soak
 @pytest.mark.parametrize(
     ("method", "dear"), [_case(method, dear) for method in METHODS for dear in ALL.get(method.name, [])]
 )

@@ -95,6 +95,8 @@ class Namespace:
         """Add an item, or replace the one with its id; with `waits` it is pending."""
         stored = self.items.get(write.item.id)
         if stored is not None and self.give_way(write, stored):
+            if write.keep_create_us:
+                write.item.create_us = stored.create_us
             self.replace(write, stored, waits)
             return
         if stored is not None:

@@ -33,6 +33,8 @@ def put_item(page: Page, write: ItemWrite, terms: bytes, waits: bool, *, keeps_h
     if stored is not None and becomes is Before.EXPIRE:
         expire_item(page, item.id, stored, keeps_history=keeps_history)
     elif stored is not None:
+        if write.keep_create_us:
+            item.create_us = stored.create_us
         put_version(page, write, terms, stored, waits, kept=becomes is Before.KEEP)
         return
     assert page.book is not None
@@ -69,7 +71,7 @@ def _store(
     assert page.book is not None
     stored = StoredItem(
         row.position, row.revision, row.update_us, row.expire_us, row.vector_key, row.kind, row.provenance,
-        row.nbytes, row, keeps_vector, versions,
+        row.nbytes, row.create_us, row, keeps_vector, versions,
     )  # fmt: skip
     page.book.bytes += row.nbytes
     page.items[item_id] = stored

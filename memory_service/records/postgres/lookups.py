@@ -68,7 +68,10 @@ _OF = (
     " JOIN $.namespaces n ON n.part = w.part AND n.name = w.name"
 )
 _TEXTS, _NUMBERS = _OF.format(type="text"), _OF.format(type="bigint")
-_ITEM = "i.id, i.position, i.revision, i.update_us, i.expire_us, i.vector_key, i.kind, i.provenance, i.nbytes"
+_ITEM = (
+    "i.id, i.position, i.revision, i.update_us, i.expire_us, i.vector_key, i.kind, i.provenance, i.nbytes,"
+    " i.create_us"
+)
 _BY_ID = "JOIN $.items i ON i.uid + 0 = n.uid AND i.id = w.wanted"
 _BY_POSITION = "JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.position = w.wanted"
 _HISTORY_JOIN = (

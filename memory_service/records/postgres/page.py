@@ -52,6 +52,7 @@ class StoredItem:
     kind: int
     provenance: str | None
     nbytes: int
+    create_us: int
     row: ItemRow | None = None
     keeps_vector: bool = False
     """The row has no vector; the one in the database stays."""

@@ -94,7 +94,7 @@ async def plan_items(
     present = await _fetch(
         connection,
         database,
-        "SELECT position, id, revision, update_us, expire_us, vector_key, kind, provenance, nbytes"
+        "SELECT position, id, revision, update_us, expire_us, vector_key, kind, provenance, nbytes, create_us"
         f" FROM $.items {_OF_ITEMS} ORDER BY position",
         wanted,
     )

@@ -44,6 +44,7 @@ class StoredItem(NamedTuple):
     revision: int
     expire_us: int | None
     vector_key: int
+    create_us: int = 0
 
     @property
     def position(self) -> int:
@@ -56,7 +57,7 @@ def stored_item(db: Connection, book: Book | None, item_id: str) -> StoredItem |
     if book is None:
         return None
     row = db.execute(
-        "SELECT key, revision, expire_us, vector_revision FROM items WHERE uid = ? AND id = ?",
+        "SELECT key, revision, expire_us, vector_revision, create_us FROM items WHERE uid = ? AND id = ?",
         (book.uid, item_id),
     ).fetchone()
     return StoredItem(*row) if row else None
@@ -67,7 +68,7 @@ def stored_items(db: Connection, book: Book | None, item_ids: Iterable[str]) -> 
     if book is None:
         return {}
     rows = db.execute(
-        "SELECT value, i.key, revision, expire_us, vector_revision FROM json_each(?) wanted"
+        "SELECT value, i.key, revision, expire_us, vector_revision, create_us FROM json_each(?) wanted"
         " CROSS JOIN items i ON uid = ? AND i.id = value ORDER BY wanted.key",
         (msgspec.json.encode([*dict.fromkeys(item_ids)]).decode(), book.uid),
     )
@@ -80,7 +81,7 @@ def stored_at(db: Connection, book: Book | None, positions: Iterable[int]) -> di
         return {}
     keys = [key_of(book.uid, position) for position in sorted(positions)]
     rows = db.execute(
-        "SELECT i.id, i.key, revision, expire_us, vector_revision FROM json_each(?) wanted"
+        "SELECT i.id, i.key, revision, expire_us, vector_revision, create_us FROM json_each(?) wanted"
         " CROSS JOIN items i ON i.key = value ORDER BY wanted.key",
         (msgspec.json.encode(keys).decode(),),
     )
@@ -124,6 +125,8 @@ def put_item(
         outcome.effect.removed.append(expire_item(db, ledger, book, write.item.id, stored))
         stored = None
     if stored is not None:
+        if write.keep_create_us:
+            write.item.create_us = stored.create_us
         put_version(db, ledger, book, write, terms, stored, waits)
         outcome.effect.replaced.append((book.entry(write, terms), write.keep_vector))
         return

@@ -110,6 +110,27 @@ def _again_in_fresh(world: World, items: list[pb.MemoryItem], times: int) -> lis
     return [_batch(items, world) for _ in range(times)]
 
 
+def _long_text(world: World) -> pb.MemoryItem:
+    return pb.MemoryItem(text=world.text(2000))
+
+
+def _where(namespace: str, text: str, **fields: object) -> pb.DeleteWhereRequest:
+    kinds = [] if text else [pb.ITEM_KIND_UNSPECIFIED]
+    return pb.DeleteWhereRequest(namespace=namespace, filter=text, kinds=kinds, **fields)  # type: ignore[arg-type]
+
+
+def _to_add(item: pb.MemoryItem) -> pb.WriteOperation:
+    return pb.WriteOperation(add=pb.AddOperation(item=item))
+
+
+def _to_save(key: str) -> pb.WriteOperation:
+    return pb.WriteOperation(save_state=pb.SaveStateOperation(key=key, value=numbers(240)))
+
+
+def _write_batches(world: World, operations: list[pb.WriteOperation]) -> list[pb.BatchWriteRequest]:
+    return [pb.BatchWriteRequest(namespace=world.fresh(), operations=operations) for _ in range(2)]
+
+
 DEAREST = {
     "Add": [
         Dear("256 parts", lambda w: _adds(w, largest_item(w))),
@@ -201,6 +222,19 @@ DEAREST = {
                 for _ in range(3)
             ],
         ),
+    ],
+    "DeleteWhere": [
+        Dear("ten thousand", lambda w: [_where(w.short_items(), "")]),
+        Dear("long texts", lambda w: [_where(w.fill(w.fresh(), 2000, lambda _: _long_text(w)), "")]),
+        *(
+            Dear(f"filter of {name}", lambda w, text=text: [_where(w.library, text, dry_run=True)] * 3)
+            for name, text in FILTERS.items()
+        ),
+    ],
+    "BatchWrite": [
+        Dear("long texts", lambda w: _write_batches(w, [_to_add(item) for item in _long_texts(w)])),
+        Dear("numbers", lambda w: _write_batches(w, [_to_add(_item_of_numbers())])),
+        Dear("states", lambda w: _write_batches(w, [_to_save(f"k{at}") for at in range(1000)])),
     ],
     "Reset": [
         Dear("many items", lambda w: [pb.ResetRequest(namespace=w.short_items(), request_id="r")]),

@@ -1,0 +1,116 @@
+"""Deleting the items that match conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import msgspec
+
+from memory_service.data_model import CONVERSATION_KINDS, Receipt, RequestKey
+from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
+from memory_service.domain.item_writing import completed
+from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.errors import Conflict, InvalidArgument, LimitExceeded
+from memory_service.operations import RemoveAt
+from memory_service.runtime.caller import present_caller
+from memory_service.store import Store
+
+
+@dataclass(slots=True)
+class Deleted:
+    """The number of items that were deleted, and where to continue."""
+
+    count: int
+    revision: int
+    next_page_token: str = ""
+
+
+class Deleting:
+    """Deletes items of conversations by conditions. Other items are deleted by their own services."""
+
+    def __init__(self, store: Store, retrieval: Retrieval, checks: Checks, tokens: PageTokens) -> None:
+        self._store = store
+        self._retrieval = retrieval
+        self._checks = checks
+        self._tokens = tokens
+
+    async def delete_where(
+        self,
+        namespace: str,
+        selection: Selection,
+        *,
+        dry_run: bool,
+        page_token: str,
+        request: RequestKey | None,
+    ) -> Deleted:
+        """Delete the items that match, up to the limit of one call; with `dry_run` only count all of them."""
+        self._checks.namespace(namespace)
+        if request is not None:
+            self._checks.request_id(request.id)
+        self.check(selection)
+        scope = ("delete_where", namespace, dry_run, *selection.scope())
+        first, last = map(int, self._tokens.read(scope, page_token)) if page_token else (0, None)
+        if dry_run:
+            reading = await self._store.read(namespace)
+            found = await reading.scan(selection.to_filter(first, last), -1, newest=False)
+            return Deleted(len(found), reading.info.revision if reading.info else 0)
+        for attempt in range(TRIES):
+            try:
+                receipt = await self._delete(namespace, selection, first, last, request)
+            except Conflict as conflict:
+                lost = conflict
+            else:
+                token = self._tokens.make(scope, receipt.note) if receipt.note else ""
+                return Deleted(receipt.removed_count, receipt.revision, token)
+            await pause_after(attempt)
+        raise lost
+
+    async def _delete(
+        self, namespace: str, selection: Selection, first: int, last: int | None, request: RequestKey | None
+    ) -> Receipt:
+        """Delete one page; `note` of the receipt is the place of the next one, empty at the end."""
+        limit = self._checks.limits.delete_items_max
+        reading = await self._store.read(namespace)
+        revision = reading.info.revision if reading.info else 0
+        bound = revision if last is None else last
+        found = await reading.scan(selection.to_filter(first, bound), limit + 1, newest=False)
+        place = [found[limit], bound] if len(found) > limit else []
+
+        def note(receipt: Receipt) -> None:
+            receipt.note = [*place]
+
+        if not found and request is None:
+            return Receipt(revision)
+        receipt = await self._store.write(
+            namespace,
+            [RemoveAt(found[:limit], revision)],
+            request=completed(request, note),
+            by=present_caller(),
+        )
+        return receipt if request else msgspec.structs.replace(receipt, note=[*place])
+
+    async def find(
+        self, namespace: str, selection: Selection, room: int, spared: Collection[int]
+    ) -> RemoveAt:
+        """Return the operation that deletes all that match, at most `room`, except at the spared positions.
+
+        Raises LimitExceeded.
+        """
+        reading = await self._store.read(namespace)
+        found = await reading.scan(selection.to_filter(), room + len(spared) + 1, newest=False)
+        positions = [position for position in found if position not in spared]
+        if len(positions) > room:
+            limit = self._checks.limits.delete_items_max
+            raise LimitExceeded("delete_where", "delete_items_max", limit, limit - room + len(positions))
+        return RemoveAt(positions, reading.info.revision if reading.info else 0)
+
+    def check(self, selection: Selection, prefix: str = "") -> None:
+        """Check conditions. Raises InvalidArgument for a field, named after `prefix`."""
+        if not selection.kinds <= CONVERSATION_KINDS:
+            raise InvalidArgument(f"{prefix}kinds", "must be kinds of conversations")
+        self._retrieval.check_selection(selection, prefix)
+        if selection.kinds == CONVERSATION_KINDS and not selection.to_filter().selects:
+            raise InvalidArgument(f"{prefix}session_id", "or another condition is required; Reset has none")
