@@ -205,8 +205,7 @@ export abstract class MemoryMethods extends Bound {
    * Applies up to 1000 operations on items and state entries, all or none.
    *
    * Expected revisions and versions are compared with the namespace as it was before the batch. Only one operation
-   * may name an item or a key. Errors are those of the single methods; `field` names the operation, as in
-   * "operations[2].add.item.id".
+   * may name an item or a key. The `field` of an error names the operation, as in "operations[2].add.item.id".
    *
    * @throws ConflictError - a revision or version is not the expected one
    * @throws NotFoundError - an item or a key does not exist, and `allowMissing` is not set

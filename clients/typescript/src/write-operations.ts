@@ -147,8 +147,9 @@ export function operationFrom(
   index: number,
 ): MessageInitShape<typeof WriteOperationSchema> {
   const where = `operations[${index}]`;
-  if (!Object.hasOwn(OPERATIONS, operation.type)) {
-    throw new TypeError(`${where}: there is no operation ${JSON.stringify(operation.type)}`);
+  const type: unknown = operation?.type;
+  if (typeof type !== "string" || !Object.hasOwn(OPERATIONS, type)) {
+    throw new TypeError(`${where}: there is no operation of type ${JSON.stringify(type)}`);
   }
   requireKnown(operation, OPERATIONS[operation.type], where);
   return { operation: variantFrom(operation) };
