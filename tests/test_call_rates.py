@@ -144,8 +144,7 @@ def test_who_comes_again_at_once_is_told_later(limited: Limited) -> None:
     check(over_the_rate(lambda: caller.call("List", namespace="n")))
     while outcome(lambda: caller.call("List", namespace="n")) is not grpc.StatusCode.OK:
         refusals += 1
-    # Each refusal delays the next attempt to the next token; without delays there would be a thousand
-    # refusals.
+    # In the second without a token. The server delays refusals, or there would be a thousand of them.
     assert refusals <= 10
 
 

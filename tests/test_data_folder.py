@@ -90,7 +90,7 @@ def replace(path: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Replace the folder by one that the server may not enter; it is empty for the sake of root, who may."""
+    """Replace the folder by one that the server may not enter, and empty, because root may enter it."""
     folder.rename(folder.with_name("former"))
     folder.mkdir(0o000)
 

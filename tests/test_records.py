@@ -1,4 +1,4 @@
-"""Records cost no more than what they hold."""
+"""The cost of records is that of their contents."""
 
 from __future__ import annotations
 
