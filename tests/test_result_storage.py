@@ -96,8 +96,7 @@ def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 def failing_api(
     failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str, goal: str
 ) -> Iterator[Api]:
-    """The stubs of that server. Its model works again after the test, so that others do not find it paused.
-    """
+    """The stubs of that server. Its model works again after the test, so that it is not paused for others."""
     api = connect(failing_server)
     yield api
     llm.answer(ANSWER)
