@@ -1,4 +1,4 @@
-"""Certificates for tests: two authorities that know nothing of each other, and what they have signed.
+"""Certificates for tests: two independent authorities and their certificates.
 
 python tests/certificates.py FOLDER     write all of them, for the tests of the other languages
 """

@@ -110,7 +110,7 @@ FORGERIES: dict[str, Callable[[list[Line]], list[Line]]] = {
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_who_has_no_key_cannot_write_the_log_anew(folder: Path, forgery: str) -> None:
     rewrite(folder, lines_of(folder))
-    assert verify(folder, key=KEY).problem is None  # or the rest proves nothing
+    assert verify(folder, key=KEY).problem is None  # otherwise the rest proves nothing
     rewrite(folder, FORGERIES[forgery](lines_of(folder)))
     assert verify(folder).problem is None  # the chain has no key
     assert verify(folder, key=KEY).problem is not None

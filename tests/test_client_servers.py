@@ -126,9 +126,9 @@ def test_each_server_is_tried_at_once_and_then_after_pauses() -> None:
     pauses = [delay for _, delay in delays(5, False, failure())]
     assert pauses[:2] == [0, 0]
     assert 0.08 <= pauses[2] <= 0.12 and 0.16 <= pauses[3] <= 0.24
-    assert len(delays(2, False, failure())) == 2  # Each server once, at least.
+    assert len(delays(2, False, failure())) == 2  # At least each server once.
     assert delays(1, True, failure()) == []
-    assert len(delays(5, True, failure())) == 12  # It waits.
+    assert len(delays(5, True, failure())) == 12  # It keeps waiting.
     assert len(delays(5, True, failure(reason="SHUTTING_DOWN"))) == 4
     # Another server does not help with a resource that the servers share.
     assert {server for server, _ in delays(5, True, failure(reason="LLM_UNAVAILABLE"))} == {0}

@@ -197,7 +197,7 @@ def test_what_differs_in_meaning_is_no_duplicate(new: str, known: str) -> None:
 @pytest.mark.parametrize(
     ("new", "known"),
     [
-        # There may be several of these.
+        # A user may have several of these.
         ("User has a brother named Max", "User has a brother named Tom"),
         ("User's brother is named Max", "User's brother is named Tom"),
         ("User's cat is named Max", "User's cat is named Tom"),

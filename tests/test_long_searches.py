@@ -1,4 +1,4 @@
-"""Which searches take long, and that they find in their thread what others find on the event loop."""
+"""Which searches count as long, and that their results in a thread equal those on the event loop."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def us(day: date) -> int:
 
 
 def days(text: str) -> tuple[date, date]:
-    """Return days in ISO format, first and last."""
+    """Parse two ISO dates: the first day, and the day after the last."""
     first, last = text.split(" ")
     return date.fromisoformat(first), date.fromisoformat(last)
 

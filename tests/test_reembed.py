@@ -141,7 +141,7 @@ def test_a_move_that_is_killed_twice_completes_and_never_mixes_models(
     writer = Writer(texts)
     provider.answer_batches(2)
     for turn in range(2):
-        # Each turn has two batches, so that it stops half-way.
+        # The provider answers only a few batches, so that each turn stops half-way.
         with start(provider, tmp_path) as server, ThreadPoolExecutor(1) as pool:
             api = connect(server)
             writer.finish(api)

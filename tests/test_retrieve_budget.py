@@ -101,7 +101,7 @@ def test_without_a_budget_nothing_is_counted(api: Api, namespace: str, query: di
 
 
 def test_the_limit_counts_what_fits(api: Api, namespace: str) -> None:
-    # The short ones score higher, but the long ones on top do not fit.
+    # The five long texts rank first and do not fit.
     api.add_texts(namespace, *("heron " * 60 for _ in range(5)), *("heron " + "x " * n for n in range(20)))
     options = {"query_text": "heron", "mode": LEXICAL, "max_tokens": 60}
     assert len(texts(api.retrieve(namespace, limit=3, **options).results)) == 3
@@ -110,7 +110,7 @@ def test_the_limit_counts_what_fits(api: Api, namespace: str) -> None:
 
 @pytest.mark.parametrize(("long", "found"), [(31, ["a heron among others"]), (32, [])])
 def test_nothing_is_tried_for_ever(api: Api, namespace: str, long: int, found: list[str]) -> None:
-    # The first in the order are too long.
+    # The first results are too long.
     api.add_texts(namespace, *("heron " * 10 + f"{n}" for n in range(long)), "a heron among others")
     options = {"query_text": "heron", "mode": LEXICAL, "limit": -1}
     assert texts(api.retrieve(namespace, **options).results)[-1] == "a heron among others"

@@ -191,7 +191,7 @@ def test_export_and_import_keep_the_memories(user: User) -> None:
         # Revisions and times of writes belong to the namespace.
         memory.ClearField("revision")
         memory.ClearField("update_time")
-    # An export is in the order of the last writes.
+    # An export is ordered by the last writes.
     assert sorted(after, key=lambda m: m.id) == sorted(before, key=lambda m: m.id)
     assert copy.found("Where does the user live?")[0] == "User lives in Rome"
     assert copy.save("User prefers dark mode.").outcome == DUPLICATE

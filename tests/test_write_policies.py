@@ -233,7 +233,7 @@ def test_what_is_shown_makes_a_difference() -> None:
         for char in map(chr, range(sys.maxunicode + 1))
         if unicodedata.category(char)[0] in "LNPSZ" and without_unseen(char) == ""
     ]
-    # Fillers of Hangul, an empty Braille cell, a note without a head.
+    # Fillers of Hangul, an empty Braille cell, a musical note without a head.
     assert removed == list("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
 
 

@@ -40,7 +40,7 @@ def message(text: str, role: int = memory_pb2.ROLE_USER, message_id: str = "") -
 
 
 class User:
-    """The memories of one user: one namespace of a server."""
+    """The memories of one user, in one namespace of a server."""
 
     def __init__(self, api: Api, namespace: str) -> None:
         self.api = api
