@@ -1,4 +1,4 @@
-"""Clients for tests: the asynchronous one gets methods that are called like the synchronous ones."""
+"""Clients for tests: the synchronous one, and the asynchronous one behind synchronous methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_client import AsyncMemoryClient, MemoryClient
 
 
 class Blocking:
-    """An asynchronous client with methods that are called like the synchronous ones."""
+    """An asynchronous client behind synchronous methods."""
 
     def __init__(self, runner: asyncio.Runner, client: AsyncMemoryClient) -> None:
         self._runner = runner
@@ -47,7 +47,7 @@ async def _next_or(end: object, entries: AsyncIterator[Any]) -> Any:
 
 
 def connected(address: str, namespace: str, kind: str, **settings: Any) -> Iterator[Any]:
-    """Return a client of the given kind."""
+    """Yield a client of the given kind, and close it at the end."""
     if kind == "sync":
         with MemoryClient(address, namespace=namespace, **settings) as client:
             yield client

@@ -100,7 +100,7 @@ async def test_calls_that_wait_for_something_else_leave_their_places_to_others()
         calls.arrive(f"a-{n}", work=write)
     await calls.until_started(150)
     assert not calls.queue.running
-    # If they counted as busy, each batch of them would have to be passed by, 20 ms later.
+    # If they counted as busy, each batch would hold up the next one for 20 ms.
     assert time.perf_counter() - began < 60
     disk.set()
     await calls.end()

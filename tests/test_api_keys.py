@@ -50,7 +50,7 @@ def create(run: Run, *options: str) -> dict[str, Any]:
 
 
 def shown(run: Run) -> list[dict[str, Any]]:
-    """Return the columns of the list of keys."""
+    """Return the keys that the command lists."""
     return [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
 
 

@@ -25,7 +25,7 @@ RATE = ["--calls-per-s-max", "1", "--embedder", "none"]
 CALLERS = 12
 KEYS_OF_ONE = 20
 TRIES = 1000
-"""On any machine, this many sequential calls take more than as many seconds."""
+"""On any machine, this many sequential calls take fewer seconds than that."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def test_who_comes_again_at_once_is_told_later(limited: Limited) -> None:
     check(over_the_rate(lambda: caller.call("List", namespace="n")))
     while outcome(lambda: caller.call("List", namespace="n")) is not grpc.StatusCode.OK:
         refusals += 1
-    # In the second without a token. The server delays refusals, or there would be a thousand of them.
+    # While there is no token, the server delays refusals. Otherwise there would be a thousand of them.
     assert refusals <= 10
 
 

@@ -35,7 +35,7 @@ OTHER = replace(ANYBODY, name="other")
 
 
 class Commits:
-    """A queue of commits that waits for permission to begin, and its work in order."""
+    """A commit queue that waits until the test lets it begin, and records its work in order."""
 
     def __init__(self, folder: Path) -> None:
         self.done: list[str] = []

@@ -1,4 +1,4 @@
-"""Each field of each request gets each hostile value of its type; every outcome is a foreseen one."""
+"""Each field of each request gets each hostile value of its type; every outcome is a foreseen code."""
 
 from __future__ import annotations
 
