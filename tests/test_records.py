@@ -1,4 +1,4 @@
-"""The cost of records is that of their contents."""
+"""Records cost no more than their contents."""
 
 from __future__ import annotations
 
