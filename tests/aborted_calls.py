@@ -1,4 +1,4 @@
-"""Ends calls with an error, without a garbage collector: prints their number, and how many are held."""
+"""Ends calls with an error while the garbage collector is off; prints their number and how many are held."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CALLS = 20
 
 
 class Work:
-    """What a call holds while it is answered."""
+    """An object that a call holds until it is answered."""
 
 
 _begun: list[weakref.ref[Work]] = []
@@ -33,7 +33,7 @@ async def _refuse(request: bytes, context: Any) -> bytes:
 
 
 async def main() -> None:
-    """Make the calls, each when the one before is answered."""
+    """Make the calls, each after the previous one is answered."""
     server = intake_server([])
     method = grpc.unary_unary_rpc_method_handler(_refuse)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a.Service", {"Refuse": method}),))
@@ -41,7 +41,7 @@ async def main() -> None:
     await server.start()
     gc.disable()
     await asyncio.to_thread(_make_calls, f"127.0.0.1:{port}")
-    # No call is under way when it has stopped.
+    # After the stop no call is in progress.
     await server.stop(10)
     print(len(_begun), sum(work() is not None for work in _begun))
 

@@ -1,4 +1,4 @@
-"""Calls that wait in a `CallQueue` for their start."""
+"""Calls that wait in a `CallQueue` for their turn."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LIMITS = Limits(concurrent_calls_max=8, waiting_calls_max=16)
 
 
 async def nothing() -> None:
-    """Work that is done at once."""
+    """Return immediately."""
 
 
 class Calls:
-    """Calls that start when it is their turn, work, and end when they are told to."""
+    """Calls that start in their turn, do their work and end when the test lets them."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self.queue = CallQueue(limits)
@@ -37,7 +37,7 @@ class Calls:
         remaining_s: float | None = None,
         work: Callable[[], Awaitable[object]] | None = None,
     ) -> asyncio.Task[None]:
-        """A call whose name begins with its namespace, and which does its work, or waits until it may end."""
+        """Run a call whose name begins with its namespace: do its work, or wait until it may end."""
         owner = Owner(caller, name.partition("-")[0].encode())
         call = self._call(name, owner, remaining_s, work or self.may_end.wait)
         self.tasks.append(asyncio.create_task(call))
@@ -64,12 +64,12 @@ class Calls:
             self.queue.leave(place)
 
     async def until_started(self, count: int) -> None:
-        """Waits until so many calls have started or been refused."""
+        """Wait until this many calls have started or been refused."""
         async with asyncio.timeout(30):
             while len(self.started) + len(self.refused) < count:  # noqa: ASYNC110 - calls start one by one
                 await asyncio.sleep(0.001)
 
     async def end(self) -> None:
-        """Lets all calls end."""
+        """Let all calls end."""
         self.may_end.set()
         await asyncio.gather(*self.tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Clients for tests: the asynchronous one with methods that are called like the synchronous one's."""
+"""Clients for tests: the synchronous one, and the asynchronous one behind synchronous methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_client import AsyncMemoryClient, MemoryClient
 
 
 class Blocking:
-    """An asynchronous client whose methods are called like those of the synchronous one."""
+    """An asynchronous client behind synchronous methods."""
 
     def __init__(self, runner: asyncio.Runner, client: AsyncMemoryClient) -> None:
         self._runner = runner
@@ -32,7 +32,7 @@ class Blocking:
 
 
 def _stepped(runner: asyncio.Runner, entries: AsyncIterator[Any]) -> Iterator[Any]:
-    """Yield what an asynchronous iterator yields; closing this one closes that."""
+    """Yield the values of an asynchronous iterator, and close it when this one is closed."""
     end = object()
     try:
         while (entry := runner.run(_next_or(end, entries))) is not end:
@@ -47,7 +47,7 @@ async def _next_or(end: object, entries: AsyncIterator[Any]) -> Any:
 
 
 def connected(address: str, namespace: str, kind: str, **settings: Any) -> Iterator[Any]:
-    """A client of the kind that is asked for."""
+    """Yield a client of the given kind, and close it at the end."""
     if kind == "sync":
         with MemoryClient(address, namespace=namespace, **settings) as client:
             yield client

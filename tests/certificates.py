@@ -1,4 +1,4 @@
-"""Certificates for tests: two authorities that know nothing of each other, and what they have signed.
+"""Certificates for tests: two independent authorities and their certificates.
 
 python tests/certificates.py FOLDER     write all of them, for the tests of the other languages
 """
@@ -28,7 +28,7 @@ class Pair:
     key: bytes
 
     def write(self, folder: Path, name: str) -> tuple[Path, Path]:
-        """Write NAME.pem and NAME.key, and return where they are."""
+        """Write NAME.pem and NAME.key and return their paths."""
         paths = folder / f"{name}.pem", folder / f"{name}.key"
         for path, content in zip(paths, (self.certificate, self.key), strict=True):
             path.write_bytes(content)
@@ -37,7 +37,7 @@ class Pair:
 
 
 class Authority:
-    """Signs certificates."""
+    """A certificate authority."""
 
     def __init__(self, name: str) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -66,12 +66,12 @@ class Authority:
         return self._certificate.public_bytes(Encoding.PEM)
 
     def server(self, name: str = "server", *, expired: bool = False) -> Pair:
-        """A certificate for localhost and 127.0.0.1; one that has expired did so an hour ago."""
+        """Issue a certificate for localhost and 127.0.0.1; an expired one expired an hour ago."""
         hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         return self._sign(name, ExtendedKeyUsageOID.SERVER_AUTH, hosts, expired)
 
     def client(self, name: str, *, expired: bool = False) -> Pair:
-        """A certificate for a client: NAME is its subject, and its SPIFFE id is of the domain "test"."""
+        """Issue a client certificate with subject NAME and a SPIFFE id of the domain "test"."""
         identity = [x509.UniformResourceIdentifier(f"spiffe://test/{name}")]
         return self._sign(name, ExtendedKeyUsageOID.CLIENT_AUTH, identity, expired)
 
@@ -113,7 +113,7 @@ def _unsigned(
 
 
 def write_all(folder: Path) -> None:
-    """Write ca.pem and what it signed: server, renewed, expired, client; and stranger-ca.pem, stranger."""
+    """Write ca.pem and what it signed (server, renewed, expired, client), stranger-ca.pem and stranger."""
     trusted, stranger = Authority("test authority"), Authority("another authority")
     (folder / "ca.pem").write_bytes(trusted.certificate)
     (folder / "stranger-ca.pem").write_bytes(stranger.certificate)

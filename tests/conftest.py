@@ -1,4 +1,4 @@
-"""Real servers, one per store and test run, and the stubs to call them."""
+"""Real servers, one per store and test run, and stubs to call them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _LONGEST = (
     "test_user_memory_llm",
     "test_nasty_texts",
 )
-"""Files that take long, the longest first."""
+"""Slow files, the slowest first."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, so that no worker is left with one when the others are done."""
+    """Run slow files first, so that no worker is left with one when the others are done."""
     order = {name: number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server as `serve` starts it, but for the folder."""
+    """A server as `serve` starts it, except for the folder."""
     with ServerProcess(tmp_path_factory.mktemp("data")) as process:
         yield process
 
@@ -67,14 +67,14 @@ _PROCESSES = {"hnsw": "server", "memory": "memory_server", "postgres": "postgres
 
 @pytest.fixture(scope="session", params=chosen_stores())
 def any_server(request: pytest.FixtureRequest) -> ServerProcess:
-    """Each store in turn: what holds for one must hold for the others."""
+    """Each store in turn; all of them must behave alike."""
     process: ServerProcess = request.getfixturevalue(_PROCESSES[request.param])
     return process
 
 
 @pytest.fixture(scope="session")
 def graph_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that searches by HNSW from 64 vectors on."""
+    """A server that searches by HNSW from 64 vectors up."""
     with ServerProcess(tmp_path_factory.mktemp("data"), env=SMALL_GRAPHS) as process:
         yield process
 
@@ -89,13 +89,13 @@ def api(any_server: ServerProcess) -> Iterator[Api]:
 
 @pytest.fixture(scope="session")
 def peer_programs(tmp_path_factory: pytest.TempPathFactory) -> PeerPrograms:
-    """The programs of the clients' peers, in folders of their own."""
+    """The programs of the clients' peers, each in its own folder."""
     return PeerPrograms(tmp_path_factory.mktemp)
 
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Stubs for a server of the test's own; each call makes a new connection."""
+    """Connect to a server that the test started; each call makes a new connection."""
     opened: list[Api] = []
 
     def connect_to(process: ServerProcess) -> Api:
@@ -109,5 +109,5 @@ def connect() -> Iterator[Connect]:
 
 @pytest.fixture
 def namespace() -> str:
-    """A namespace that no other test writes to."""
+    """A namespace that no other test uses."""
     return f"test/{uuid.uuid4().hex[:12]}"

@@ -1,4 +1,4 @@
-"""Credentials as tests need them: keys and tokens that are good, and a client that presents any of them."""
+"""Credentials for tests: valid keys and tokens, and a client that presents any of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Metadata = Sequence[tuple[str, str | bytes]]
 
 
 def write_secret(path: Path, text: str) -> Path:
-    """Write a file with a secret, for its owner alone, and return where it is."""
+    """Write a secret to a file that only its owner can read, and return the path."""
     path.touch(0o600)
     path.write_text(text)
     return path
@@ -45,19 +45,19 @@ def bearer(token: str) -> Metadata:
 
 @dataclass(frozen=True)
 class Client:
-    """Calls any RPC of a server with the same metadata each time."""
+    """Calls any RPC of a server, always with the same metadata."""
 
     channel: grpc.Channel
     metadata: Metadata = ()
 
     def presenting(self, token: str) -> Client:
-        """The same connection with another token; "" presents none."""
+        """Return the same connection with another token; "" presents none."""
         return Client(self.channel, bearer(token) if token else ())
 
     def call(
         self, method: MethodDescriptor | str, request: Message | bytes | None = None, **fields: Any
     ) -> Any:
-        """Calls an RPC with one request, given or made of fields, and returns its (first) response."""
+        """Call an RPC with one request, given or built from fields, and return its (first) response."""
         method = BY_NAME[method] if isinstance(method, str) else method
         if request is None:
             request = GetMessageClass(method.input_type)(**fields)
@@ -65,7 +65,7 @@ class Client:
         return first_response(method, answer) if method.server_streaming else answer
 
     def start(self, method: MethodDescriptor, request: Any) -> Any:
-        """Calls an RPC and returns what gRPC does: a response, or the call of a stream of them."""
+        """Call an RPC and return gRPC's result: a response, or the call object of a stream of responses."""
         kind = f"{'stream' if method.client_streaming else 'unary'}_" + (
             "stream" if method.server_streaming else "unary"
         )
@@ -79,7 +79,7 @@ class Client:
     def refused(
         self, method: MethodDescriptor | str, request: Message | bytes | None = None, **fields: Any
     ) -> Refusal:
-        """Makes a call that must fail and decodes how it did."""
+        """Make a call that must fail and decode its error."""
         try:
             answer = self.call(method, request, **fields)
         except grpc.RpcError as error:
@@ -87,18 +87,18 @@ class Client:
         raise AssertionError(f"accepted, with the answer {str(answer)[:1000]!r}")
 
     def texts(self, namespace: str) -> list[str]:
-        """The texts of all items of a namespace."""
+        """Return the texts of all items of a namespace."""
         return [item.text for item in self.call("List", namespace=namespace).items]
 
 
 def connect(address: str, token: str = "") -> Client:
-    """A client of a server, over a connection of its own. Close its channel."""
+    """Connect a new client to a server. Close its channel."""
     return Client(Api.connect(address).channel).presenting(token)
 
 
 @dataclass(frozen=True)
 class KeyMaker:
-    """Makes API keys in a file, as `memory-service keys` does."""
+    """Creates API keys in a file, like `memory-service keys`."""
 
     file: KeyFile
 
@@ -109,20 +109,20 @@ class KeyMaker:
         roles: Sequence[str] = ROLES,
         **settings: Any,
     ) -> tuple[ApiKey, str]:
-        """A new key and its token."""
+        """Create a key; return it and its token."""
         wanted = key_changes.NewKey(principal, tuple(namespaces), tuple(roles), **settings)
         return key_changes.create(self.file, wanted)
 
     def token(self, *arguments: Any, **settings: Any) -> str:
-        """The token of a new key."""
+        """Create a key and return its token."""
         return self.make(*arguments, **settings)[1]
 
     def expired(self) -> str:
-        """The token of a key that was good until a second ago."""
+        """Return the token of a key that expired a second ago."""
         return self.token(lifetime=timedelta(seconds=-1))
 
     def revoked(self) -> str:
-        """The token of a key that was revoked."""
+        """Return the token of a revoked key."""
         key, token = self.make()
         key_changes.revoke(self.file, key.id)
         return token
@@ -135,7 +135,7 @@ def keys_in(folder: Path) -> KeyMaker:
 
 @dataclass
 class Issuer:
-    """An issuer of tokens with a key for each algorithm that is taken, by their kids."""
+    """A token issuer with a key for each accepted algorithm, by kid."""
 
     private: dict[str, Any] = field(
         default_factory=lambda: {
@@ -146,11 +146,11 @@ class Issuer:
     )
 
     def key_set(self, *kids: str) -> str:
-        """The public keys, or those of some kids, as a JSON Web Key Set."""
+        """Return the public keys, all or those of some kids, as a JSON Web Key Set."""
         return json.dumps({"keys": [self.public(kid) for kid in kids or self.private]})
 
     def public(self, kid: str) -> dict[str, Any]:
-        """A public key as a JSON Web Key."""
+        """Return a public key as a JSON Web Key."""
         key = self.private[kid]
         if isinstance(key, ed25519.Ed25519PrivateKey):
             found = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
@@ -163,7 +163,7 @@ class Issuer:
     def token(
         self, kid: str = "EdDSA", *, algorithm: str = "", headers: dict[str, Any] | None = None, **claims: Any
     ) -> str:
-        """A signed token; a claim that is None is left out."""
+        """Return a signed token; claims that are None are left out."""
         all_claims = {**good_claims(), **claims}
         present = {name: value for name, value in all_claims.items() if value is not None}
         chosen = algorithm or {"EdDSA": "EdDSA", "ES256": "ES256"}.get(kid, "RS256")
@@ -171,7 +171,7 @@ class Issuer:
 
 
 def good_claims() -> dict[str, Any]:
-    """Claims that are good for everything, for five minutes."""
+    """Return claims that allow everything for five minutes."""
     return {
         "iss": ISSUER,
         "aud": AUDIENCE,
@@ -183,12 +183,12 @@ def good_claims() -> dict[str, Any]:
 
 
 def jwt_flags(keys: str) -> list[str]:
-    """Flags of a server that takes the tokens of `Issuer`, in addition to --auth."""
+    """Return flags, in addition to --auth, of a server that accepts the tokens of `Issuer`."""
     return ["--jwt-keys", keys, "--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE]
 
 
 def events_until_refused(stream: Iterator[Any]) -> tuple[list[Any], Refusal]:
-    """All that a stream brings until it ends with an error, and how it ends."""
+    """Read a stream until it ends with an error; return its messages and the error."""
     found: list[Any] = []
     try:
         for event in stream:

@@ -1,4 +1,4 @@
-"""A gRPC server that demands a bearer token for whatever it is asked, and answers with nothing."""
+"""A gRPC server that demands a bearer token for every call and returns empty responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CODES = {
 
 
 class DemandingServer(grpc.GenericRpcHandler):
-    """Serves tokens that begin with "good"; one that begins with "weak" is denied permission.
+    """Accepts tokens that begin with "good"; one that begins with "weak" is denied permission.
 
     `asked` has the method and the authorization header of every call, `namespaces` its memory-namespace.
     """
@@ -31,7 +31,7 @@ class DemandingServer(grpc.GenericRpcHandler):
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        """Note the call; on the wire a call with one message is a stream of one."""
+        """Record the call; on the wire a call with one message is a stream of one."""
         headers = dict(handler_call_details.invocation_metadata or ())
         authorization = str(headers.get("authorization", ""))
         namespace = headers.get("memory-namespace")

@@ -1,4 +1,4 @@
-"""A stand-in for the HTTP API of an embedding provider: answers, waits or fails, as a test says."""
+"""A stand-in for the HTTP API of an embedding provider: it answers, waits or fails as the test wants."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DIMENSION = 1536
 
 @dataclass(frozen=True)
 class Body:
-    """What is sent with status 200."""
+    """A body that is sent with status 200."""
 
     raw: bytes
     content_type: str = "application/json"
 
 
 def body_of(answer: Any) -> Body:
-    """A value as JSON, with NaN and infinities, which JSON has not and clients read all the same."""
+    """Return a value as JSON, also with NaN and infinities, which JSON lacks but clients parse."""
     return Body(json.dumps(answer).encode())
 
 
@@ -36,24 +36,24 @@ class EmbeddingProvider:
 
     def __init__(self) -> None:
         self.asked = threading.Event()
-        """Set when a request has come in."""
+        """Set when a request has arrived."""
         self.may_answer = threading.Event()
-        """Clear it to let requests wait."""
+        """Clear it to keep requests waiting."""
         self.may_answer.set()
         self.failing = False
-        """Answer with an error of the provider."""
+        """Respond with an error of the provider."""
         self.failure_status = 500
-        """Which one."""
+        """The status of the error."""
         self.refuses: Callable[[str], bool] = lambda text: False
-        """Answer 400 to a request with a text of which this is true."""
+        """Respond with status 400 to a request with a text for which this returns true."""
         self.breaks: Callable[[str], bool] = lambda text: False
-        """Fail at a request with a text of which this is true."""
+        """Fail requests with a text for which this returns true."""
         self.says: Callable[[dict[str, Any]], Body] = body_of
-        """What it makes of a good answer before it sends it."""
+        """Changes a good response before it is sent."""
         self.dimension = DIMENSION
-        """Values of a vector for those who do not ask for so many."""
+        """Dimensions of a vector when the request does not ask for a number."""
         self.batches_max: int | None = None
-        """So many requests of more than one text are answered, the others wait. None: all are."""
+        """Answer only this many requests of more than one text; later ones wait. None: answer all."""
         self.requests: list[list[str]] = []
         """The texts of each request, oldest first."""
         self._batches = 0
@@ -63,17 +63,17 @@ class EmbeddingProvider:
 
     @property
     def env(self) -> dict[str, str]:
-        """What makes a server ask this provider."""
+        """Environment that makes a server use this provider."""
         url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         return {"OPENAI_API_KEY": "not-a-secret", "OPENAI_BASE_URL": url}
 
     def hold(self) -> None:
-        """From now on requests wait; `asked` tells of the next one."""
+        """Make requests wait from now on; `asked` is set when the next one arrives."""
         self.may_answer.clear()
         self.asked.clear()
 
     def answer_batches(self, count: int | None) -> None:
-        """Set how many requests of more than one text are answered from now on."""
+        """Set how many more requests of more than one text are answered."""
         with self._batch:
             self._batches, self.batches_max = 0, count
             self._batch.notify_all()
@@ -113,7 +113,7 @@ class EmbeddingProvider:
                 provider.asked.set()
                 provider._wait_for_turn(texts)
                 status, body = provider._answer(request, texts)
-                # A client that has given up has closed its end.
+                # A client that has given up has closed its end of the connection.
                 with contextlib.suppress(OSError):
                     self.send_response(status)
                     self.send_header("Content-Type", body.content_type)
@@ -122,19 +122,19 @@ class EmbeddingProvider:
                     self.wfile.write(body.raw)
 
             def log_message(self, *args: object) -> None:
-                """Nothing to the test's output."""
+                """Keep the test's output clean."""
 
         return Handler
 
 
 def vector_of(text: str, dimension: int = DIMENSION) -> list[float]:
-    """The vector of a text."""
+    """Return the vector of a text."""
     random_numbers = random.Random(text)
     return [random_numbers.gauss(0, 1) for _ in range(dimension)]
 
 
 def embed(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer of the embeddings endpoint: the same vector for the same text."""
+    """Return a response of the embeddings endpoint: equal texts have equal vectors."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     data = []
     for index, text in enumerate(texts):

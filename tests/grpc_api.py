@@ -1,4 +1,4 @@
-"""The API as tests use it: stubs over one channel, any RPC by its descriptor, errors decoded."""
+"""The API for tests: stubs over one channel, any RPC by its descriptor, decoded errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from memory_service.v1 import (
 )
 from server_process import ServerProcess
 
-# From here on the graph is searched instead of every vector, so that few items are enough to test it.
+# A graph is built from this size up, so that a few items are enough to test it.
 SMALL_GRAPHS = {"MEMORY_SERVICE_EXACT_VECTORS_MAX": "64", "MEMORY_SERVICE_TAIL_VECTORS_MAX": "32"}
 
 ERROR_DOMAIN = "memory_service.v1"
@@ -51,7 +51,7 @@ SERVICES = (
 )
 METHODS: tuple[MethodDescriptor, ...] = tuple(method for service in SERVICES for method in service.methods)
 
-# What a request may be answered with. Not among them: UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS.
+# Codes that a test may expect. Not among them: UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS.
 FORESEEN = {
     grpc.StatusCode.OK,
     grpc.StatusCode.INVALID_ARGUMENT,
@@ -63,17 +63,17 @@ FORESEEN = {
     grpc.StatusCode.UNIMPLEMENTED,
 }
 
-# A call that hangs ends its test with DEADLINE_EXCEEDED. No retries: a test must see the first answer.
+# A call that hangs ends its test with DEADLINE_EXCEEDED. No retries: tests must see the first response.
 _SERVICE_CONFIG = {"methodConfig": [{"name": [{}], "timeout": "60s"}]}
 _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
     ("grpc.enable_retries", 0),
-    # Channels to one address share a connection unless told otherwise, and a test that kills its
-    # server must not leave the next one a connection in back-off.
+    # By default channels to one address share a connection; a test that kills its server must not leave the
+    # next test a connection in back-off.
     ("grpc.use_local_subchannel_pool", 1),
 ]
 
-# A field as programs read it: "item.embedding", "items[3].labels['topic']".
+# A path to a field: "item.embedding", "items[3].labels['topic']".
 _FIELD_PATH = re.compile(r"[a-z_]+(\[.*?\])?(\.[a-z_]+(\[.*?\])?)*", re.DOTALL)
 
 _PROTOS = Path(__file__).parents[1] / "protos" / "memory_service" / "v1"
@@ -81,7 +81,7 @@ _COMMENTED_REASON = re.compile(r"((?: *//.*\n)+) *ERROR_REASON_(\w+) = ")
 
 
 def _promised_codes() -> dict[str, str]:
-    """The code of each reason, as its comment in the proto promises it: "Code NOT_FOUND"."""
+    """The code of each reason, from its comment in the proto: "Code NOT_FOUND"."""
     text = (_PROTOS / "error_reason.proto").read_text()
     found = {
         reason: re.search(r"\bCode (\w+)", comment) for comment, reason in _COMMENTED_REASON.findall(text)
@@ -91,7 +91,7 @@ def _promised_codes() -> dict[str, str]:
 
 CODE_OF_REASON = _promised_codes()
 
-# What no caller may see: code, drivers, files.
+# Internals that no caller may see: code, drivers, files.
 _SECRETS = (
     "Traceback",
     "site-packages",
@@ -117,7 +117,7 @@ class Api:
 
     @classmethod
     def connect(cls, address: str, credentials: grpc.ChannelCredentials | None = None) -> Api:
-        """Stubs for the server at `address`, with the limits that a client has by default."""
+        """Connect to the server at `address`, with a client's default limits."""
         if credentials is None:
             channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         else:
@@ -132,9 +132,9 @@ class Api:
     def call(
         self, method: MethodDescriptor, request: Message | bytes, *, after: Sequence[Message | bytes] = ()
     ) -> Message:
-        """Calls any RPC with one request and returns its (first) response; bytes are sent as they are.
+        """Call any RPC with one request and return its (first) response; bytes are sent unchanged.
 
-        `after`: in a stream of requests, those before it.
+        `after`: in a stream of requests, the requests before it.
         """
         kind = f"{'stream' if method.client_streaming else 'unary'}_" + (
             "stream" if method.server_streaming else "unary"
@@ -148,22 +148,22 @@ class Api:
         return first_response(method, answer) if method.server_streaming else answer
 
     def add(self, namespace: str, **fields: Any) -> memory_pb2.MemoryItem:
-        """Adds an item with these fields."""
+        """Add an item with these fields."""
         item = memory_pb2.MemoryItem(**fields)
         return self.memory.Add(memory_pb2.AddRequest(namespace=namespace, item=item)).item
 
     def add_texts(self, namespace: str, *texts: str) -> memory_pb2.BatchAddResponse:
-        """Adds items with these texts in one batch."""
+        """Add items with these texts in one batch."""
         items = [memory_pb2.MemoryItem(text=text) for text in texts]
         return self.memory.BatchAdd(memory_pb2.BatchAddRequest(namespace=namespace, items=items))
 
     def get(self, namespace: str, item_id: str, *, include_embedding: bool = False) -> memory_pb2.MemoryItem:
-        """One item."""
+        """Get one item."""
         request = memory_pb2.GetRequest(namespace=namespace, id=item_id, include_embedding=include_embedding)
         return self.memory.Get(request).item
 
     def items(self, namespace: str) -> list[memory_pb2.MemoryItem]:
-        """All items of a namespace, page by page, the oldest first."""
+        """Return all items of a namespace, page by page, the oldest first."""
         items, token = [], ""
         while True:
             request = memory_pb2.ListRequest(namespace=namespace, page_size=1000, page_token=token)
@@ -174,30 +174,30 @@ class Api:
                 return items
 
     def retrieve(self, namespace: str, **options: Any) -> memory_pb2.RetrieveResponse:
-        """What Retrieve answers with these options."""
+        """Call Retrieve with these options."""
         wanted = memory_pb2.RetrieveOptions(**options)
         return self.memory.Retrieve(memory_pb2.RetrieveRequest(namespace=namespace, options=wanted))
 
     def found(self, namespace: str, **options: Any) -> list[str]:
-        """The texts of what Retrieve finds with these options."""
+        """Return the texts that Retrieve finds with these options."""
         return texts_of(result.item for result in self.retrieve(namespace, **options).results)
 
     def save(self, namespace: str, key: str, value: Any, **fields: Any) -> state_pb2.StateEntry:
-        """Saves a JSON value under a key."""
+        """Save a JSON value under a key."""
         request = state_pb2.SaveStateRequest(namespace=namespace, key=key, value=json_value(value), **fields)
         return self.state.SaveState(request).entry
 
     def limits(self) -> dict[str, int]:
-        """The limits that the server says are in force."""
+        """Return the limits that the server reports."""
         return dict(self.admin.GetInfo(admin_pb2.GetInfoRequest()).limits)
 
     def stats(self, namespace: str) -> admin_pb2.GetNamespaceStatsResponse:
-        """What a namespace holds."""
+        """Return the statistics of a namespace."""
         return self.admin.GetNamespaceStats(admin_pb2.GetNamespaceStatsRequest(namespace=namespace))
 
 
 Connect = Callable[[ServerProcess], Api]
-"""The `connect` fixture."""
+"""Type of the `connect` fixture."""
 
 
 @dataclass(frozen=True)
@@ -212,34 +212,34 @@ class Refusal:
     retry_after_s: float | None
 
     def names(self, field: str) -> bool:
-        """Whether the BadRequest names this field: "embedding" fits "items[1].embedding"."""
+        """Return whether the BadRequest names this field: "embedding" fits "items[1].embedding"."""
         return any(field in re.sub(r"\[.*?\]", "", path).split(".") for path in self.fields)
 
 
 def texts_of(items: Iterable[memory_pb2.MemoryItem]) -> list[str]:
-    """The texts of items that are texts."""
+    """Return the texts of items that are texts."""
     return [item.text for item in items]
 
 
 def struct(value: dict[str, Any]) -> struct_pb2.Struct:
-    """A JSON object as a message."""
+    """Return a JSON object as a message."""
     message = struct_pb2.Struct()
     message.update(value)
     return message
 
 
 def json_value(value: Any) -> struct_pb2.Value:
-    """A JSON value as a message."""
+    """Return a JSON value as a message."""
     return struct({"value": value}).fields["value"]
 
 
 def exactly(message: Message) -> bytes:
-    """Every bit of a message: -0.0 differs from 0.0 and an empty field from an unset one."""
+    """Return every bit of a message: -0.0 differs from 0.0, and an empty field from an unset one."""
     return message.SerializeToString(deterministic=True)
 
 
 def valid_request(method: MethodDescriptor, namespace: str) -> Message:
-    """A request that any RPC accepts for a namespace with an item and a state called "old"."""
+    """Return a request that any RPC accepts for a namespace with an item and a state called "old"."""
     item = memory_pb2.MemoryItem(text="x")
     fields: dict[str, dict[str, Any]] = {
         "Add": {"item": item},
@@ -280,17 +280,17 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether a field is a map."""
+    """Return whether a field is a map."""
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
 def path(method: MethodDescriptor) -> str:
-    """The path of an RPC on the wire."""
+    """Return the path of an RPC on the wire."""
     return f"/{method.containing_service.full_name}/{method.name}"
 
 
 def refusal(call: Callable[..., Any], request: object) -> Refusal:
-    """Makes a call that must fail and decodes how it did."""
+    """Make a call that must fail and decode its error."""
     try:
         answer = call(request)
         if isinstance(answer, Iterator):
@@ -301,9 +301,9 @@ def refusal(call: Callable[..., Any], request: object) -> Refusal:
 
 
 def first_response(method: MethodDescriptor, stream: Iterator[Any]) -> Any:
-    """The first response of a stream, or None. What ends by itself is read to its end.
+    """Return the first response of a stream, or None. Streams that end by themselves are read to their end.
 
-    Whoever drops a stream cancels it, perhaps before the server has ended it.
+    Dropping a stream cancels it, perhaps before the server has ended it.
     """
     first = next(stream, None)
     if method.name != "Watch":
@@ -312,7 +312,7 @@ def first_response(method: MethodDescriptor, stream: Iterator[Any]) -> Any:
 
 
 def outcome(call: Callable[[], object]) -> grpc.StatusCode:
-    """The code that a call ends with."""
+    """Return the code that a call ends with."""
     try:
         call()
     except grpc.RpcError as error:
@@ -321,7 +321,7 @@ def outcome(call: Callable[[], object]) -> grpc.StatusCode:
 
 
 def decode(error: grpc.RpcError) -> Refusal:
-    """Reads the google.rpc.Status of an error, which every error of ours must carry."""
+    """Parse the google.rpc.Status of an error; every error of this server must carry one."""
     assert isinstance(error, grpc.Call)
     status = rpc_status.from_call(error)
     assert status is not None, f"{error.code()} without google.rpc.Status: {error.details()}"
@@ -338,7 +338,7 @@ def decode(error: grpc.RpcError) -> Refusal:
         assert [v.field for v in bad_request.field_violations if not _FIELD_PATH.fullmatch(v.field)] == []
     retry = _detail(status, error_details_pb2.RetryInfo())
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        # Clients try this code again. What is too large stays too large, however often it is sent.
+        # Clients retry this code, but a request that is too large fails however often it is sent.
         pushback = str(retry.retry_delay.ToMilliseconds()) if retry else "-1"
         assert dict(error.trailing_metadata())["grpc-retry-pushback-ms"] == pushback
     return Refusal(
@@ -356,13 +356,13 @@ def _detail(status: status_pb2.Status, into: Any) -> Any:
 
 
 def is_serving(api: Api) -> bool:
-    """What health tells."""
+    """Return whether the health check says that the server is serving."""
     answer = health_pb2_grpc.HealthStub(api.channel).Check(health_pb2.HealthCheckRequest())
     return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
 def eventually(check: Callable[[], bool], what: str, timeout_s: float = 30) -> None:
-    """Asks until it is so; for what the server does on its own, as when something expires."""
+    """Poll until the condition holds; for what the server does by itself, such as expiry."""
     deadline = time.monotonic() + timeout_s
     while not check():
         assert time.monotonic() < deadline, f"never happened: {what}"

@@ -1,4 +1,4 @@
-"""KnowledgeService for one namespace, as tests say it."""
+"""A short form of KnowledgeService for one namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAGRAPHS = (
 TEXT = "\n\n".join(
     paragraph + " Nothing else is said about it here, neither now nor later." for paragraph in PARAGRAPHS
 )
-"""A text that is split into one fragment for each of PARAGRAPHS by `SHORT`."""
+"""A text that `SHORT` splits into one fragment for each of PARAGRAPHS."""
 SHORT = pb.SplitOptions(max_characters=140, overlap_characters=0)
 
 
@@ -30,7 +30,7 @@ class Library:
         self.stub: Any = knowledge_pb2_grpc.KnowledgeServiceStub(api.channel)
 
     def request(self, document_id: str = "", text: str = TEXT, **fields: Any) -> pb.AddDocumentRequest:
-        """A request to add a document; fields of the request and of the document."""
+        """Return a request to add a document, from fields of the request and of the document."""
         own = set(pb.AddDocumentRequest.DESCRIPTOR.fields_by_name)
         outer = {name: fields.pop(name) for name in list(fields) if name in own}
         document = pb.Document(id=document_id, text=text, **fields)
@@ -39,23 +39,23 @@ class Library:
         )
 
     def add(self, document_id: str = "", text: str = TEXT, **fields: Any) -> pb.Document:
-        """Adds a document."""
+        """Add a document."""
         return self.stub.AddDocument(self.request(document_id, text, **fields)).document
 
     def get(self, document_id: str, **fields: Any) -> pb.GetDocumentResponse:
-        """A document, with the first page of its fragments unless told otherwise."""
+        """Get a document; by default with the first page of its fragments."""
         fields.setdefault("include_fragments", True)
         request = pb.GetDocumentRequest(namespace=self.namespace, id=document_id, **fields)
         return self.stub.GetDocument(request)
 
     def stats(self) -> admin_pb2.GetNamespaceStatsResponse:
-        """What the namespace holds. How it is searched at present a read may change."""
+        """Return the statistics of the namespace, without the kind of index: a read may change it."""
         stats = self.api.stats(self.namespace)
         stats.ClearField("index")
         return stats
 
     def pages(self, document_id: str, **fields: Any) -> Iterator[pb.GetDocumentResponse]:
-        """All pages of a document's fragments."""
+        """Return all pages of a document's fragments."""
         token = ""
         while True:
             page = self.get(document_id, page_token=token, **fields)
@@ -65,49 +65,49 @@ class Library:
                 return
 
     def list(self, **fields: Any) -> pb.ListDocumentsResponse:
-        """A page of documents."""
+        """Return a page of documents."""
         return self.stub.ListDocuments(pb.ListDocumentsRequest(namespace=self.namespace, **fields))
 
     def ids(self, **fields: Any) -> list[str]:
-        """The ids of a page of documents."""
+        """Return the ids of a page of documents."""
         return [document.id for document in self.list(**fields).documents]
 
     def delete(self, document_id: str, **fields: Any) -> pb.DeleteDocumentResponse:
-        """Removes a document."""
+        """Delete a document."""
         request = pb.DeleteDocumentRequest(namespace=self.namespace, id=document_id, **fields)
         return self.stub.DeleteDocument(request)
 
     def search(self, query: str, **fields: Any) -> pb.SearchFragmentsResponse:
-        """The best fragments for a text."""
+        """Return the best fragments for a text."""
         request = pb.SearchFragmentsRequest(namespace=self.namespace, query=query, **fields)
         return self.stub.SearchFragments(request)
 
     def found(self, query: str, **fields: Any) -> list[tuple[str, int]]:
-        """Documents and indexes of the best fragments."""
+        """Return documents and indexes of the best fragments."""
         results = self.search(query, **fields).results
         return [(result.fragment.document_id, result.fragment.index) for result in results]
 
     def fragment_items(self) -> list[memory_pb2.MemoryItem]:
-        """Every fragment that is kept, of whatever document."""
+        """Return every stored fragment of any document."""
         answer = self.api.retrieve(self.namespace, kinds=[memory_pb2.ITEM_KIND_FRAGMENT], limit=-1)
         return [result.item for result in answer.results]
 
     def says(self, text: str, *, role: int = memory_pb2.ROLE_ASSISTANT, **fields: Any) -> str:
-        """Adds a message to the conversation "room-1", unless told otherwise; returns its id."""
+        """Add a message, by default to the conversation "room-1"; return its id."""
         name = fields.pop("name", None)
         message = memory_pb2.ChatMessage(role=role, name=name, parts=[memory_pb2.Part(text=text)])  # type: ignore[arg-type]
         fields.setdefault("session_id", "room-1")
         return self.api.add(self.namespace, chat_message=message, **fields).id
 
     def user_says(self, text: str, **fields: Any) -> str:
-        """Adds a message of the user."""
+        """Add a message of the user."""
         return self.says(text, role=memory_pb2.ROLE_USER, **fields)
 
     def handle(self, text: str = "save this", **fields: Any) -> pb.HandleMessageResponse:
-        """Hands over a message that may be a command."""
+        """Pass on a message that may be a command."""
         return self.stub.HandleMessage(self.message(text, **fields))
 
     def message(self, text: str = "save this", **fields: Any) -> pb.HandleMessageRequest:
-        """A request of HandleMessage."""
+        """Return a request of HandleMessage."""
         fields.setdefault("session_id", "room-1")
         return pb.HandleMessageRequest(namespace=self.namespace, text=text, **fields)

@@ -84,7 +84,7 @@ OTHERS = {
     "request_memory_hours": "how long a request_id is remembered",
 }
 FIELDS = {
-    # What the field is: (least, most) as names of constants, what happens beyond.
+    # Field, (least, most) as names of constants, and the effect of exceeding them.
     "`content` of a memory (characters)": (
         "deciders.base.CONTENT_CHARS_MIN",
         "deciders.base.CONTENT_CHARS_MAX",
@@ -138,7 +138,7 @@ CONNECTIONS = {
     "grpc.http2.min_ping_interval_without_data_ms": "between client pings; else disconnected",
     "grpc.keepalive_timeout_ms": "for a ping's response; then disconnected",
 }
-# The options that callers meet; those of the limits above are named there.
+# Other options that callers notice.
 OPTIONS = {
     "--connections-max": "connections; the newest is closed",
     "--connection-calls-max": "calls of a connection, streams included; the client delays others",
@@ -150,7 +150,7 @@ OPTIONS = {
 
 
 def number(value: float, *, in_bytes: bool) -> str:
-    """A value as a row shows it; one of bytes also in KiB, MiB or GiB."""
+    """Return a value as a row shows it; bytes also in KiB, MiB or GiB."""
     shown = f"{value:g}" if value != int(value) else str(int(value))
     for unit, name in ((1024 * MIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if in_bytes and value >= unit and value % unit == 0:
@@ -166,7 +166,7 @@ def constant(name: str) -> float:
 
 
 def options() -> dict[str, float]:
-    """Every option of `serve` that takes a number, with its default."""
+    """Return every option of `serve` that takes a number, with its default."""
     numbers = (click.types.IntParamType, click.types.FloatParamType)
     return {
         each.opts[0]: each.default
@@ -191,7 +191,7 @@ def _fields() -> list[str]:
 
 
 def tables() -> dict[str, list[str]]:
-    """The rows of each table, by the heading above it."""
+    """Return the rows of each table, by the heading above it."""
     limits = dataclasses.asdict(Limits())
     return {
         "Invalid fields": _named(INVALID_FIELD, limits),
@@ -207,7 +207,7 @@ def tables() -> dict[str, list[str]]:
 
 
 def with_tables(page: str) -> str:
-    """The page with the rows of its tables as the code has them."""
+    """Return the page with table rows from the code."""
     return with_rows(page, tables())
 
 

@@ -12,7 +12,7 @@ from tables_of_docs import with_rows
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 
-# The first option of each table: it goes on to that of the next one.
+# The first option of each table, which extends to the first option of the next one.
 TABLES = {
     "Network": "--address",
     "Storage": "--store",
@@ -20,7 +20,7 @@ TABLES = {
     "Models": "--embedder",
     "Deciding what to remember": "--overseer-skip-tools",
 }
-# Words of a help text that link to the page with the details.
+# Phrases of help texts that link to the page with the details.
 LINKS = {
     "--address": ("TLS and credentials", "security.md#open-addresses"),
     "--server-name": ("audit log", "audit.md"),
@@ -69,7 +69,7 @@ def _row(option: click.Option) -> str:
 
 
 def tables() -> dict[str, list[str]]:
-    """The rows of each table, by the heading above it."""
+    """Return the rows of each table, by the heading above it."""
     headings = {first: heading for heading, first in TABLES.items()}
     found: dict[str, list[str]] = {}
     rows: list[str] = []
@@ -82,7 +82,7 @@ def tables() -> dict[str, list[str]]:
 
 
 def with_tables(page: str) -> str:
-    """The page with the rows of its tables as `serve` has its options."""
+    """Return the page with table rows from the options of `serve`."""
     return with_rows(page, tables())
 
 

@@ -1,4 +1,4 @@
-"""Reads from pipes by the server's event loop, also by readers named like gRPC's; prints how often it did."""
+"""Reads pipes in the server's event loop, also with readers named like gRPC's; prints the number of reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_service.server.admission.intake import EventLoop
 
 
 async def main() -> None:
-    """Write into three pipes, and wait until each was read from."""
+    """Write into three pipes and wait until each has been read."""
     loop, read = asyncio.get_running_loop(), asyncio.Event()
     times = 0
 

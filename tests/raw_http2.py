@@ -1,4 +1,4 @@
-"""HTTP/2 by hand: what no gRPC library would send, and calls that cost the caller almost nothing."""
+"""HTTP/2 by hand: frames that no gRPC library would send, and calls that cost the caller almost nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """One frame. The length is that of the payload."""
+    """Return one frame. Its length is that of the payload."""
     return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
 
 
@@ -37,14 +37,14 @@ def _integer(value: int, prefix_bits: int) -> bytes:
 
 
 def header_block(headers: Headers) -> bytes:
-    """Headers as HPACK literals: neither indexed nor compressed."""
+    """Return headers as HPACK literals, neither indexed nor compressed."""
     return b"".join(
         b"\x00" + _integer(len(name), 7) + name + _integer(len(value), 7) + value for name, value in headers
     )
 
 
 def call_headers(path: str, *more: tuple[bytes, bytes]) -> bytes:
-    """The headers of a gRPC call."""
+    """Return the headers of a gRPC call."""
     return header_block(
         [
             (b":method", b"POST"),
@@ -59,12 +59,12 @@ def call_headers(path: str, *more: tuple[bytes, bytes]) -> bytes:
 
 
 def message(data: bytes, *, compressed: bool = False) -> bytes:
-    """A gRPC message with its prefix."""
+    """Return a gRPC message with its prefix."""
     return struct.pack(">BI", compressed, len(data)) + data
 
 
 def settings(**values: int) -> bytes:
-    """A SETTINGS frame: header_table_size, enable_push, max_concurrent_streams, initial_window_size."""
+    """Return SETTINGS: header_table_size, enable_push, max_concurrent_streams, initial_window_size."""
     numbers = {
         "header_table_size": 1,
         "enable_push": 2,
@@ -76,12 +76,12 @@ def settings(**values: int) -> bytes:
 
 
 def call(stream: int, headers: bytes, data: bytes) -> bytes:
-    """A whole unary call. `headers` and `data` come from `call_headers` and `message`."""
+    """Return a whole unary call. `headers` and `data` come from `call_headers` and `message`."""
     return frame(HEADERS, END_HEADERS, stream, headers) + frame(DATA, END_STREAM, stream, data)
 
 
 class Connection:
-    """A socket that speaks HTTP/2, or whatever bytes it is given; with `tls` inside of that."""
+    """A socket that sends HTTP/2 or any other bytes, with `tls` inside TLS."""
 
     def __init__(self, address: str, *, greeting: bytes = b"", tls: ssl.SSLContext | None = None) -> None:
         host, _, port = address.rpartition(":")
@@ -89,21 +89,21 @@ class Connection:
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         self._unread = bytearray()
-        # The other side may hang up in the middle of what is no greeting; reading tells.
+        # The server may close the connection in the middle of an invalid greeting; a later read detects that.
         with contextlib.suppress(OSError):
             self.send(greeting or PREFACE + settings(initial_window_size=WINDOW) + window_update(0))
 
     def send(self, data: bytes) -> None:
-        """Sends all of it; raises OSError when the other side has hung up."""
+        """Send everything; raise OSError when the other side has closed the connection."""
         self.socket.sendall(data)
 
     def send_no_more(self) -> None:
-        """Sends nothing from here on, and goes on reading."""
-        # Not that of a socket with TLS, which would read what is encrypted from here on.
+        """Stop sending, but go on reading."""
+        # Not `shutdown` of a TLS socket, which would read encrypted bytes from then on.
         socket.socket.shutdown(self.socket, socket.SHUT_WR)
 
     def frames(self) -> Iterable[tuple[int, int, int, bytes]]:
-        """Kind, flags, stream and payload of each frame that comes, until the other side hangs up."""
+        """Yield kind, flags, stream and payload of each frame until the other side closes the connection."""
         while True:
             while len(self._unread) >= 9:
                 length = int.from_bytes(self._unread[:3], "big")
@@ -123,19 +123,19 @@ class Connection:
             self._unread += got
 
     def close(self) -> None:
-        """Hangs up, also where a thread is reading."""
+        """Close the connection, even while a thread is reading."""
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
         self.socket.close()
 
 
 def calls_that_came(address: str, count: int) -> Connection:
-    """Make calls; return when gRPC's threads have them, whatever the event loop of the server does."""
+    """Make calls; return when gRPC's threads have them, whatever the server's event loop does."""
     connection = Connection(address)
     headers = call_headers("/any.Service/Method")
     for number in range(count):
         connection.send(call(2 * number + 1, headers, message(b"")))
-    # It is answered by those threads, after what was sent before it.
+    # Those threads answer it after everything that was sent before it.
     connection.send(frame(PING, 0, 0, bytes(8)))
     for kind, flags, _, _ in connection.frames():
         if kind == PING and flags & ACK:
@@ -144,12 +144,12 @@ def calls_that_came(address: str, count: int) -> Connection:
 
 
 def window_update(stream: int) -> bytes:
-    """Allows the other side to send as much as it likes."""
+    """Allow the other side to send as much as it likes."""
     return frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", WINDOW - 65535))
 
 
 class Windows:
-    """How much may be sent, as the other side allows it."""
+    """How much the other side allows to be sent."""
 
     def __init__(self, connection: Connection, streams: Iterable[int], within_s: float) -> None:
         self.open = dict.fromkeys(streams, 65_535)
@@ -162,7 +162,7 @@ class Windows:
         self._reading.start()
 
     def wait_for_ends(self) -> None:
-        """Return when all streams were answered."""
+        """Return when all streams have been answered."""
         with self.changed:
             self.changed.wait_for(lambda: self.ended or not self.open, timeout=self._within_s)
 
@@ -197,7 +197,7 @@ def send_in_turns(
 ) -> Windows:
     """Send data on streams, a frame of each in turn, as fast as the other side allows.
 
-    Ends when all is sent, when streams that are left are not allowed any more, or after `within_s`.
+    Ends when everything is sent, when the remaining streams may not send any more, or after `within_s`.
     """
     windows, sent = Windows(connection, data, within_s), dict.fromkeys(data, 0)
     until = time.monotonic() + within_s

@@ -1,4 +1,4 @@
-"""The set of goals and state that relevance is measured on, and how it is measured through the API."""
+"""The goals and state with which relevance is measured, and the measurement through the API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = Path(__file__).parent / "data" / "relevance.json"
 
 @dataclass(frozen=True)
 class Case:
-    """A goal, the state there is (by key, with "value" and perhaps "description"), the keys needed."""
+    """A goal, the state (by key, with "value" and perhaps "description") and the keys that it needs."""
 
     name: str
     goal: str
@@ -27,7 +27,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Miss:
-    """A case that was answered with other keys than it needs."""
+    """A case that returned other keys than it needs."""
 
     case: Case
     extra: list[str]
@@ -36,7 +36,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class Score:
-    """How many keys were found rightly, wrongly and not at all, and the cases that went wrong."""
+    """Counts of right, wrong and missing keys, and the cases that went wrong."""
 
     right: int
     extra: int
@@ -45,17 +45,17 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Share of the keys found that are needed."""
+        """Return the share of found keys that are needed."""
         return self.right / max(self.right + self.extra, 1)
 
     @property
     def recall(self) -> float:
-        """Share of the keys needed that were found."""
+        """Return the share of needed keys that were found."""
         return self.right / max(self.right + self.missing, 1)
 
 
 def cases() -> list[Case]:
-    """All cases, in the order of the file."""
+    """Return all cases in the order of the file."""
     return list(_cases(json.loads(_FILE.read_text(encoding="utf-8"))))
 
 
@@ -68,7 +68,7 @@ def _cases(read: dict[str, Any]) -> Iterator[Case]:
 
 
 def measure(api: Api, prefix: str, wanted: list[Case]) -> Score:
-    """Save the state of the cases under namespaces with this prefix, ask for every goal and compare."""
+    """Save the state of the cases in namespaces with this prefix, query every goal and compare."""
     overseer = overseer_pb2_grpc.OverseerServiceStub(api.channel)
     saved: set[str] = set()
     right, misses = 0, []

@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's HTTP API and answers as a test says: well, late, badly or not at all."""
+"""A server with OpenAI's HTTP API that answers as the test wants: well, late, badly or not at all."""
 
 from __future__ import annotations
 
@@ -15,112 +15,112 @@ from embedding_provider import embed
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A question as it reached the server."""
+    """A request as the server received it."""
 
     body: dict[str, Any]
-    """The JSON body of the request."""
+    """Return the JSON body of the request."""
 
     @property
     def system(self) -> str:
-        """The system message: instructions, and the schema of the answer."""
+        """Return the system message: instructions, and the schema of the answer."""
         return "\n".join(m["content"] for m in self.body["messages"] if m["role"] == "system")
 
     @property
     def user(self) -> str:
-        """The first user message: the data, delimited."""
+        """Return the first user message: the data, delimited."""
         return next((m["content"] for m in self.body["messages"] if m["role"] == "user"), "")
 
     @property
     def is_repair(self) -> bool:
-        """Whether a bad answer went before, and another is asked for."""
+        """Return whether this is a second attempt after a bad answer."""
         return any(m["role"] == "assistant" for m in self.body["messages"])
 
     @property
     def schema_name(self) -> str:
-        """The name of the type that is asked for; empty: the request has no `response_format`."""
+        """Return the name of the requested type; empty if the request has no `response_format`."""
         schema = (self.body.get("response_format") or {}).get("json_schema") or {}
         return str(schema.get("name", ""))
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What to send back. Without `status` and `raw` it is an ordinary completion with `content`."""
+    """A response. Without `status` and `raw` it is an ordinary completion with `content`."""
 
     content: str | None = ""
     finish_reason: str = "stop"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
-    """With another status than 200: fields of the error object, such as `param`."""
+    """With a status other than 200: fields of the error object, such as `param`."""
     raw: bytes | None = None
-    """This body instead, as it is."""
+    """Send this body unchanged instead."""
     never: bool = False
-    """Do not answer; the request waits until the server is closed or the client gives up."""
+    """Do not respond; the request waits until the server is closed or the client gives up."""
     usage: Mapping[str, int] | None = field(
         default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     )
 
     @classmethod
     def slow(cls) -> Reply:
-        """No answer for as long as the client is ready to wait."""
+        """Return a response that never comes."""
         return cls(never=True)
 
     @classmethod
     def overloaded(cls, retry_after_s: float | None = None) -> Reply:
-        """429, with Retry-After or without."""
+        """Return status 429, with or without Retry-After."""
         headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
         return cls(status=429, headers=headers)
 
     @classmethod
     def broken(cls, status: int = 500) -> Reply:
-        """An error of the provider."""
+        """Return an error of the provider."""
         return cls(status=status)
 
     @classmethod
     def in_prose(cls, answer: object) -> Reply:
-        """The answer with talk around it."""
+        """Return the answer with text around it."""
         return cls(f"Sure! Here is my answer: {json.dumps(answer)}\nLet me know if {{you}} need more.")
 
     @classmethod
     def fenced(cls, answer: object) -> Reply:
-        """The answer in a code fence."""
+        """Return the answer in a code fence."""
         return cls(f"```json\n{json.dumps(answer, indent=2)}\n```")
 
     @classmethod
     def nested(cls, answer: object) -> Reply:
-        """The answer inside of another object."""
+        """Return the answer inside another object."""
         return cls(json.dumps({"response": {"answer": answer}}))
 
     @classmethod
     def truncated(cls, answer: object) -> Reply:
-        """The answer without its end."""
+        """Return the answer without its end."""
         text = json.dumps(answer)
         return cls(text[: len(text) * 2 // 3], finish_reason="length")
 
 
 Answer = Mapping[str, Any] | Reply
-"""An object stands for a good reply with it as JSON."""
+"""Return a reply; an object becomes a good one with the object as JSON."""
 
 
 class ScriptedOpenAI:
-    """Use it as a context manager and hand `environment()` to a ServerProcess with `--llm openai`.
+    """Use it as a context manager and pass `environment()` to a ServerProcess with `--llm openai`.
 
-    Chat completions are answered by the function given to `answer`, which may be changed at any
-    time, or by what is left of `answer_in_order`; until one of them was called, with status 503.
-    Embeddings are deterministic: equal texts have equal vectors.
+    The function given to `answer`, which may change at any time, answers chat completions, or the queue of
+    `answer_in_order`; before either is called they fail with status 503. Embeddings are deterministic: equal
+    texts have equal vectors.
     """
 
     flags = ("--llm", "openai")
 
     def __init__(self) -> None:
         self.requests: list[ChatRequest] = []
-        """The questions that came in, oldest first."""
+        """The requests, oldest first."""
         self.asked = threading.Event()
-        """Set when a question has come in."""
+        """Set when a request has arrived."""
         self.embedded: list[list[str]] = []
         """The texts of each embeddings request."""
         self.refuses_response_format = False
-        """Answer 400 to a request with `response_format`, as servers do that have no structured output."""
+        """Return status 400 for a `response_format`, like servers without structured output."""
         self._respond: Callable[[ChatRequest], Answer] = lambda _: Reply.broken(503)
         self._queue: list[Answer] = []
         self._lock = threading.Lock()
@@ -129,28 +129,28 @@ class ScriptedOpenAI:
         self._http.daemon_threads = True
 
     def answer(self, respond: Callable[[ChatRequest], Answer] | Answer) -> None:
-        """Answer questions with what this function returns for them, or with this answer always."""
+        """Answer requests with the result of this function, or always with this answer."""
         with self._lock:
             self._queue = []
             self._respond = respond if callable(respond) else lambda _: respond
 
     def answer_in_order(self, answers: Sequence[Answer]) -> None:
-        """Give these answers one after the other, then 503 for what was not expected."""
+        """Give these answers in order, then 503 for unexpected requests."""
         with self._lock:
             self._queue = list(answers)
             self._respond = lambda _: Reply.broken(503)
 
     @property
     def base_url(self) -> str:
-        """What OPENAI_BASE_URL has to be."""
+        """The value for OPENAI_BASE_URL."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def environment(self) -> dict[str, str]:
-        """The variables that make a server process ask this one."""
+        """Return the variables that make a server process use this one."""
         return {"OPENAI_API_KEY": "not-a-secret", "OPENAI_BASE_URL": self.base_url}
 
     def __enter__(self) -> ScriptedOpenAI:
-        # Looks often whether to end, so that a test does not wait for it.
+        # Poll often for the end, so that tests do not wait for it.
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
@@ -160,7 +160,7 @@ class ScriptedOpenAI:
         self._http.server_close()
 
     def _complete(self, body: dict[str, Any]) -> Reply:
-        """The reply to a question: the next of the queue, or what the test's function says."""
+        """Return the response to a request: the next of the queue, or the result of the test's function."""
         request = ChatRequest(body)
         with self._lock:
             self.requests.append(request)
@@ -179,7 +179,7 @@ class ScriptedOpenAI:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # Head and body are two writes, and the second would wait for the first to be acknowledged.
+            # Head and body are two writes, and the second would wait for an acknowledgement of the first.
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
@@ -207,7 +207,7 @@ class ScriptedOpenAI:
                 self._send(reply.status, answer, reply.headers)
 
             def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-                # A client that has given up has closed its end.
+                # A client that has given up has closed its end of the connection.
                 with contextlib.suppress(OSError):
                     self.send_response(status)
                     for name, value in headers.items():
@@ -218,7 +218,7 @@ class ScriptedOpenAI:
                     self.wfile.write(body)
 
             def log_message(self, *args: object) -> None:
-                """Nothing to the test's output."""
+                """Keep the test's output clean."""
 
         return Handler
 

@@ -1,4 +1,4 @@
-"""A real server process for tests and benchmarks: started on port 0, ended by its own id."""
+"""A real server process for tests and benchmarks: started on port 0, stopped by its own id."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LISTENING = re.compile(r"listening on (\S+)(?:.*, health checks on (\S+))?")
 
 
 class ServerProcess:
-    """`memory-service serve` in a process of its own.
+    """`memory-service serve` as a process.
 
     Use it as a context manager, or call `start` and one of `terminate` and `kill`. `address` is the
-    "host:port" it listens on, `health_address` that of health alone, if it was told to have one; `log` holds
+    "host:port" it listens on, `health_address` the separate one of health checks, if configured; `log` holds
     the last lines it wrote to stderr.
     """
 
@@ -36,18 +36,18 @@ class ServerProcess:
         self._command = [*command, "--address", "127.0.0.1:0", *store, *flags]
         # Settings of the caller's shell must not reach the server under test.
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_SERVICE_", "OPENAI_"))}
-        # Hundreds of servers would hold back gigabytes.
+        # Hundreds of servers would reserve gigabytes.
         self._env = {**inherited, "MEMORY_SERVICE_BALLAST_BYTES": "65536", **(env or {})}
         self.log: deque[str] = deque(maxlen=1000)
         self.address = ""
         self.health_address = ""
 
     def start(self, timeout_s: float = 60) -> ServerProcess:
-        """Starts the server and returns when it listens; raises RuntimeError with its log if it ends."""
+        """Start the server and return when it listens; raise RuntimeError with its log if it ends."""
         self.process = subprocess.Popen(
             self._command, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        # Both pipes are drained all the time, or a talkative server would block on a full one.
+        # Drain both pipes all the time: a talkative server would block on a full one.
         self._drains = [threading.Thread(target=self._drain_stderr, daemon=True)]
         self._drains[0].start()
         watchdog = threading.Timer(timeout_s, self.process.kill)
@@ -76,7 +76,7 @@ class ServerProcess:
             self.log.append(line.rstrip("\n"))
 
     def _release(self) -> None:
-        """Closes the pipes of a server that has ended, once all it wrote was read."""
+        """Close the pipes of a server that has ended, once all its output was read."""
         for thread in self._drains:
             thread.join()
         for pipe in (self.process.stdout, self.process.stderr):
@@ -84,30 +84,30 @@ class ServerProcess:
             pipe.close()
 
     def kill(self) -> None:
-        """Ends the server as a crash would (SIGKILL)."""
+        """Kill the server (SIGKILL), as in a crash."""
         self.process.kill()
         self.process.wait()
         self._release()
 
     def terminate(self, timeout_s: float = 60) -> int:
-        """Asks the server to drain and stop (SIGTERM) and returns its exit code."""
+        """Ask the server to drain and stop (SIGTERM) and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout_s)
         self._release()
         return code
 
     def cpu_seconds(self) -> float:
-        """CPU time that the server has used so far, user and system, of all its threads."""
+        """Return the CPU time that the server has used so far, user and system, in all its threads."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_bytes(self) -> int:
-        """Memory of the server that is in RAM."""
+        """Return the server's resident memory."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def _end(self) -> None:
-        """Ends the server, at once but for `make coverage`: one that is killed reports no coverage."""
+        """Kill the server, but terminate it under `make coverage`: a killed process reports no coverage."""
         if "COVERAGE_PROCESS_CONFIG" in os.environ:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.terminate()

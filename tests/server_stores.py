@@ -1,7 +1,7 @@
-"""The stores that servers of tests keep their records in.
+"""The stores of test servers.
 
-MEMORY_TEST_STORES names those that tests of every store run over, of "hnsw", "postgres" and "memory", with
-commas between them. Each takes about two minutes; nobody who runs a server for others has it in memory.
+MEMORY_TEST_STORES lists the stores, of "hnsw", "postgres" and "memory", that tests of every store use,
+separated by commas. Each takes about two minutes; the store in memory is not for production.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _CHOSEN = "hnsw,postgres"
 
 
 def chosen_stores() -> list[str]:
-    """Return the stores that tests run over. Without a PostgreSQL server postgres is not among them."""
+    """Return the stores to test. Without a PostgreSQL server postgres is not among them."""
     wanted = os.environ.get("MEMORY_TEST_STORES", _CHOSEN).split(",")
     assert set(wanted) <= set(_ALL), f"MEMORY_TEST_STORES: choose of {', '.join(_ALL)}"
     return [store for store in wanted if store != "postgres" or postgres_server.programs() is not None]
 
 
 def flags_of(store: str, data_dir: Path | None = None) -> list[str]:
-    """Return the options of a server of a store; with postgres its folder, if it has one, has a schema."""
+    """Return a store's server options; with postgres a data folder, if there is one, gets a schema."""
     if store != "postgres":
         return ["--store", store]
     schema = f"t{uuid.uuid4().hex}" if data_dir is None else postgres_server.schema_of(data_dir)
@@ -33,7 +33,7 @@ def flags_of(store: str, data_dir: Path | None = None) -> list[str]:
 
 
 def statement(data_dir: Path, text: str) -> list[tuple[Any, ...]]:
-    """Execute a statement on the database of the server of a folder, in which `$.` is its schema."""
+    """Execute a statement on the database of a folder's server; `$.` stands for its schema."""
     import psycopg
 
     with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Several server processes over one schema of the tests' PostgreSQL."""
+"""Several server processes that share one schema of the tests' PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ needs_postgres = pytest.mark.skipif(postgres_server.programs() is None, reason="
 
 
 class SharedServers:
-    """Use it as a context manager; all that was started ends with it. `dsn` "": the database of the run."""
+    """Use it as a context manager; it ends all servers. `dsn` "": the database of the run."""
 
     def __init__(self, folder: Path, *flags: str, dsn: str = "") -> None:
         self._folder = folder
@@ -27,23 +27,23 @@ class SharedServers:
         self.apis: list[Api] = []
 
     def start(self, *flags: str, env: Mapping[str, str] | None = None) -> Api:
-        """Starts one more server and returns its stubs."""
+        """Start another server and return its stubs."""
         return self.connect(self.process(*flags, env=env).start())
 
     def process(self, *flags: str, env: Mapping[str, str] | None = None) -> ServerProcess:
-        """One more server, that is not started."""
+        """Return another server without starting it."""
         store = ["--store", "postgres", "--postgres-dsn", self.dsn, "--postgres-schema", self.schema]
         folder = self._folder / f"server-{len(self.processes)}"
         self.processes.append(ServerProcess(folder, flags=[*store, *self._flags, *flags], env=env))
         return self.processes[-1]
 
     def connect(self, process: ServerProcess) -> Api:
-        """The stubs of a server that was started."""
+        """Return the stubs of a started server."""
         self.apis.append(Api.connect(process.address))
         return self.apis[-1]
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a statement finds, in which `$.` stands for the schema."""
+        """Return the rows of a query, in which `$.` stands for the schema."""
         import psycopg
 
         with psycopg.connect(self.dsn) as connection:
@@ -52,7 +52,7 @@ class SharedServers:
             ).fetchall()
 
     def who_has(self, task: str) -> int | None:
-        """The number of the server that has a task."""
+        """Return the number of the server that holds the claim to a task."""
         found = self.rows("SELECT owner FROM $.claims WHERE task = %s AND until > clock_timestamp()", task)
         pids = [process.process.pid for process in self.processes]
         return pids.index(int(found[0][0].split(":")[1])) if found else None

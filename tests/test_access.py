@@ -1,4 +1,4 @@
-"""Who may call what: every RPC that the server tells of, with every credential that is not good enough."""
+"""Access control: every RPC that reflection lists, with every insufficient credential."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ every_rpc = pytest.mark.parametrize("method", METHODS, ids=IDS)
 
 @dataclass(frozen=True)
 class Guarded:
-    """A server that asks for keys or JWTs, and those who give them out."""
+    """A server that requires keys or JWTs, and the issuers of both."""
 
     server: ServerProcess
     keys: KeyMaker
     issuer: Issuer
     client: Client
-    """Presents nothing."""
+    """A client without credentials."""
     root: Client
-    """May do everything."""
+    """A client with all permissions."""
     good_key: str
     expired_key: str
     revoked_key: str
     mine_key: str
-    """Good for MINE alone."""
+    """A token for MINE alone."""
 
     def holding(self, namespaces: Sequence[str] = ("*",), roles: Sequence[str] = ROLES) -> Client:
-        """A client with a token for these namespaces and roles."""
+        """Return a client with a token for these namespaces and roles."""
         return self.client.presenting(self.issuer.token(namespaces=list(namespaces), roles=list(roles)))
 
 
@@ -75,13 +75,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 @pytest.fixture(scope="module")
 def filled(guarded: Guarded) -> str:
-    """A namespace in which everything exists that `valid_request` asks for."""
+    """A namespace that has everything `valid_request` refers to."""
     fill(guarded.root, "theirs")
     return "theirs"
 
 
 def fill(client: Client, namespace: str) -> None:
-    """Write one of everything."""
+    """Write one thing of each kind."""
     client.call(
         "Add", namespace=namespace, item=memory_pb2.MemoryItem(id="old", text="a heron", session_id="s")
     )
@@ -98,19 +98,19 @@ def fill(client: Client, namespace: str) -> None:
 
 
 def tampered(token: str) -> str:
-    """The same token but for one character of its secret."""
+    """Return the same token with one character of its secret changed."""
     return token[:-2] + ("A" if token[-2] != "A" else "B") + token[-1]
 
 
 def unsigned(guarded: Guarded) -> str:
-    """A token that says that nobody signed it."""
+    """Return a token whose header declares that it has no signature."""
     _, payload, _ = guarded.issuer.token(headers={"kid": "EdDSA"}).split(".")
     none = base64.urlsafe_b64encode(json.dumps({"alg": "none", "kid": "EdDSA"}).encode()).decode().rstrip("=")
     return f"{none}.{payload}."
 
 
 def signed_with_public_key(guarded: Guarded) -> str:
-    """A token signed by HMAC with a public key, which everybody has, as its secret."""
+    """Return a token signed by HMAC with a public key as its secret."""
     public = guarded.issuer.private["RS256"].public_key()
     secret = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     payload = guarded.issuer.token("RS256").split(".")[1]
@@ -162,7 +162,7 @@ BAD: dict[str, Callable[[Guarded], str]] = {
 
 
 def served(client: Client) -> set[str]:
-    """The paths of all methods of our services that reflection tells of."""
+    """Return the paths of all methods of this server's services that reflection lists."""
     stub = reflection_pb2_grpc.ServerReflectionStub(client.channel)
 
     def ask(**question: Any) -> Any:
@@ -201,7 +201,7 @@ def test_what_the_audit_log_has_of_a_method_goes_with_the_roles_that_it_needs(
 
 
 def namespace_fields(message: Descriptor, before: str = "", seen: tuple[str, ...] = ()) -> set[str]:
-    """The paths of all fields of a request, however deep, that could name a namespace."""
+    """Return the paths of all fields of a request, at any depth, that could name a namespace."""
     found = {f"{before}{field.name}" for field in message.fields if "namespace" in field.name}
     for field in message.fields:
         inner = field.message_type
@@ -225,7 +225,7 @@ def test_health_needs_no_credential_and_reflection_does(guarded: Guarded) -> Non
     assert served(guarded.holding(["x"], ["read"]))
 
 
-# One of each way in which a credential can be bad; what the others are refused for has no part in the method.
+# One of each way in which a credential can be invalid; the method plays no part in other refusals.
 KINDS = (
     *("none", "garbage", "wrong secret", "unknown id", "expired key", "revoked key", "expired JWT"),
     *("wrong issuer", "wrong audience", "alg none", "HS256 with the public key", "missing kid", "no roles"),
@@ -237,7 +237,7 @@ def test_no_rpc_takes_a_bad_credential(guarded: Guarded, filled: str, how: str) 
     client = guarded.client.presenting(BAD[how](guarded))
     answers = set()
     for method in METHODS if how in KINDS else METHODS[::10]:
-        # For something that exists, and for something that does not or is no request at all.
+        # Once for something that exists, and once for something that does not or is no request at all.
         other = b"\xff\xff" if how == "none" else valid_request(method, "nothing")
         for request in (valid_request(method, filled), other):
             answers.add(str(client.refused(method, request)))
@@ -291,7 +291,7 @@ def test_every_missing_role_refuses_an_rpc_and_nothing_else_is_needed(
         assert refusals == {"PERMISSION_DENIED"}, role
     fill(guarded.root, "roles")
     exact = guarded.holding(roles=sorted(needed) or ["forget"])
-    # The request may not fit what is there; what matters is that it was let in.
+    # The request may fail for other reasons; all that matters is that access was granted.
     answered = outcome(lambda: exact.call(method, valid_request(method, "roles")))
     assert answered.name in ("OK", "NOT_FOUND", "FAILED_PRECONDITION")
     guarded.root.call("Reset", namespace="roles")
@@ -344,7 +344,7 @@ def test_naming_parents_is_reading(guarded: Guarded, filled: str) -> None:
 
 
 def test_naming_interactions_is_reading(guarded: Guarded, filled: str) -> None:
-    """They become parents: the answer tells which of them there are, and how far they are trusted."""
+    """They become parents: the response shows which of them exist, and their trust."""
     writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])
     there = both.call("Add", namespace=filled, item={"text": "x"}).item.id
     for about in (there, "nowhere"):
@@ -380,7 +380,7 @@ def test_each_message_of_an_import_is_held_to_the_namespaces(guarded: Guarded) -
 
 
 def test_each_message_of_an_import_is_held_to_what_it_names(guarded: Guarded, filled: str) -> None:
-    """A parent in the second message tells as much as one in the first."""
+    """A parent in the second message reveals as much as one in the first."""
     writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])
     keys = [guarded.keys.token("ada", roles=roles) for roles in (["write"], ["read", "write"])]
     of_keys = [guarded.client.presenting(key) for key in keys]
@@ -453,7 +453,7 @@ def test_a_server_without_authentication_takes_all_and_ignores_tokens(tmp_path: 
 
 
 def flags_that_cannot_be(folder: Path) -> dict[str, tuple[list[str], str]]:
-    """Settings that contradict each other, and what the server says about it."""
+    """Contradictory settings and the server's error message."""
     keys, empty = folder / "keys.json", folder / "empty.json"
     keys_in(folder).make()
     (folder / "api-keys.json").replace(keys)

@@ -1,4 +1,4 @@
-"""What the table of permissions looks at in requests: every field, as the descriptors tell."""
+"""The fields of requests that the table of permissions checks, compared with the descriptors."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from google.protobuf.descriptor import Descriptor
 from grpc_api import METHODS, path
 from memory_service.server.methods import SERVED
 
-# What a request holds of names and is not looked up for its writer: what is written, the server's own fields,
-# and the thing itself that a method is about.
+# Fields with names for which no writer is looked up: content to write, the server's own fields, and the
+# object of the method itself.
 NOT_LOOKED_UP = frozenset(
     ("id", "request_id", "session_id", "credential_id", "message_id", "tool_call_id", "source_item_id")
 )
 
 
 def named_things(message: Descriptor, seen: tuple[str, ...] = ()) -> set[str]:
-    """The names of all fields of a request, however deep, that name something that is stored."""
+    """Return the names of all fields of a request, at any depth, that name something stored."""
     found = {field.name for field in message.fields if field.name.endswith(("_id", "_ids", "id"))}
     for field in message.fields:
         inner = field.message_type
@@ -25,9 +25,9 @@ def named_things(message: Descriptor, seen: tuple[str, ...] = ()) -> set[str]:
 
 
 def test_what_a_writer_names_of_what_is_stored_needs_read_wherever_it_stands() -> None:
-    """A new field that names items is looked at by the table, or its method needs `read` anyway."""
+    """A new field that names items is in the table, or its method needs `read` anyway."""
     looked_at = {"parent_ids", "interaction_ids"}
-    # The provenance of a document is the server's: what a caller puts there is not looked at.
+    # The server sets the provenance of a document and ignores the caller's.
     output_only = {"AddDocument": {"parent_ids"}}
     for method in METHODS:
         permission = SERVED[path(method)]

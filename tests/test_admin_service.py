@@ -1,4 +1,4 @@
-"""Administration: what a server is and holds, backups that can be started from, namespaces removed."""
+"""Administration: settings, statistics, backups that a server can start from, deleted namespaces."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_limits_in_force_are_told(api: Api) -> None:
     limits = api.limits()
     told = {name: limits.get(name) for name in ("text_bytes_max", "embedding_values_max", "batch_items_max")}
     assert told == {"text_bytes_max": 65536, "embedding_values_max": 4096, "batch_items_max": 1000}
-    # Without a limit unless one is set.
+    # Unlimited by default.
     unset = ("calls_per_s_max", "namespace_items_max", "namespace_bytes_max")
     assert [limits.pop(name) for name in unset] == [0, 0, 0]
     assert all(limit > 0 for limit in limits.values()), limits
@@ -81,7 +81,7 @@ def test_the_limits_in_force_are_told(api: Api) -> None:
 
 
 def test_namespaces_are_listed_by_prefix_and_name(api: Api, namespace: str) -> None:
-    # In an order of bytes; "_" and "." are special to LIKE and to patterns, and must not be here.
+    # In byte order; "_" and "." are special to LIKE and to patterns, but not here.
     wanted = [f"{namespace}/{name}" for name in ("A", "B_", "Bx", "a", "a.b", "ab", "b")]
     for name in reversed(wanted):
         api.add(name, text="x")
@@ -174,7 +174,7 @@ def test_a_deleted_namespace_is_gone_and_begins_anew(api: Api, namespace: str) -
     assert (response.removed_item_count, response.removed_state_count) == (2, 1)
     assert names(api, prefix=namespace) == []
     assert api.items(namespace) == api.found(namespace, query_text="heron") == []
-    # A new one: revisions and versions from 1, no memory of requests, any dimension.
+    # It starts over: revisions and versions from 1, no request ids, any dimension.
     request.item.embedding.values.append(3.0)
     assert api.memory.Add(request).revision == 1
     assert api.save(namespace, "k", 1).version == version == 1
@@ -199,7 +199,7 @@ def test_flush_loses_nothing(api: Api, namespace: str) -> None:
 
 
 def everything(api: Api) -> dict[str, list[bytes]]:
-    """All that a server holds, by namespace."""
+    """Return everything a server holds, by namespace."""
     return {
         name: [
             exactly(record)
@@ -252,7 +252,7 @@ def test_a_backup_under_load_is_a_moment_of_the_past(tmp_path: Path, connect: Co
         with ServerProcess(tmp_path / "backups" / answer.name) as process:
             texts = [item.text for item in connect(process).items("ns")]
         assert texts == [str(i) for i in range(len(texts))]
-        # Batches of two are there whole.
+        # Batches of two are complete.
         assert len(texts) == answer.item_count
         assert len(texts) % 2 == 0
 

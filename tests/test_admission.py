@@ -1,4 +1,4 @@
-"""When calls run: owners take turns, nobody takes all places, and what would be too late is refused."""
+"""Scheduling of calls: owners take turns, none takes all places, and calls that would be late are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory_service.v1 import memory_pb2 as pb
 
 
 async def four_under_way(**limits: int) -> Calls:
-    """Calls of four namespaces that take all places there are."""
+    """Calls of four namespaces that take all places."""
     calls = Calls(replace(LIMITS, concurrent_calls_max=4, **limits))
     for n in range(4):
         calls.arrive(f"first{n}-")
@@ -85,7 +85,7 @@ async def test_batches_do_not_overlap() -> None:
         calls.arrive(f"a-{n}", work=work)
     await calls.end()
     assert len(calls.ended) == 200
-    # As many as a batch may have, and those of before it was known that there are more.
+    # As many as a batch may have, and those started before more were known to wait.
     assert most <= 17
 
 
@@ -100,7 +100,7 @@ async def test_calls_that_wait_for_something_else_leave_their_places_to_others()
         calls.arrive(f"a-{n}", work=write)
     await calls.until_started(150)
     assert not calls.queue.running
-    # Were they taken to be busy, each batch of them would have to be passed by, 20 ms later.
+    # If they counted as busy, each batch would hold up the next one for 20 ms.
     assert time.perf_counter() - began < 60
     disk.set()
     await calls.end()
@@ -167,7 +167,7 @@ async def test_of_the_long_calls_of_one_owner_the_first_is_done_first_and_owners
     # Each has its first slice when it starts.
     second_of_the_other = [at for at, name in enumerate(slices) if name == "a-2"][1]
     assert slices[:second_of_the_other].count("a-1") == 30
-    # While the first one still had some, the other owner had as many.
+    # While the first one was still running, the other owner had as many.
     last_of_the_first = len(slices) - slices[::-1].index("a-1")
     assert slices[:last_of_the_first].count("b-1") > 10
 
@@ -201,7 +201,7 @@ async def test_one_owner_has_few_long_calls_under_way() -> None:
         calls.arrive(f"a-{n}", work=long)
     await calls.end()
     assert len(calls.ended) == 100
-    # The first batch starts before it is known that they are long.
+    # The first batch starts before the calls are known to be long.
     assert most < 50
 
 
@@ -216,7 +216,7 @@ async def test_owners_take_turns() -> None:
         calls.arrive(f"modest-{n}")
     await asyncio.sleep(0)
     await calls.end()
-    # Three of each in turn, and then what is left of the greedy one.
+    # Three of each in turn, and then the rest of the greedy owner's.
     first = [name.partition("-")[0] for name in calls.started[4:10]]
     assert first == ["greedy", "modest"] * 3
     assert len(calls.started) == 16

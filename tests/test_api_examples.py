@@ -1,4 +1,4 @@
-"""Each service is in the API document, and has an example in the README of the client, which runs."""
+"""Each service is in the API document and has an example in the client's README that runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ API = (ROOT / "docs" / "api.md").read_text()
 
 
 def programs(text: str) -> list[str]:
-    """The Python examples of a document."""
+    """Return the Python examples of a document."""
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 

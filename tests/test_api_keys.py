@@ -1,4 +1,4 @@
-"""API keys: the commands that make them, the file, and a server that follows what is done to it."""
+"""API keys: the commands, the file, and a server that follows changes of the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKEN = re.compile(r"mem_[0-9a-f]{16}_[A-Za-z0-9_-]{43}")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """`memory-service keys` on a data folder of the test's own."""
+    """Run `memory-service keys` on the test's data folder."""
 
     def run(*arguments: str, exit_code: int = 0) -> Result:
         result = CliRunner().invoke(main, ["keys", *arguments, "--data-dir", str(tmp_path)])
@@ -44,13 +44,13 @@ def run(tmp_path: Path) -> Run:
 
 
 def create(run: Run, *options: str) -> dict[str, Any]:
-    """Make a key for ada with the command."""
+    """Create a key for ada with the command."""
     made = run("create", "ada", "--namespace", "a/*", "--role", "read", "--json", *options)
     return json.loads(made.stdout)
 
 
 def shown(run: Run) -> list[dict[str, Any]]:
-    """What the list of keys shows."""
+    """Return the keys that the command lists."""
     return [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
 
 
@@ -194,7 +194,7 @@ def damages(keys: KeyMaker) -> dict[str, Callable[[], object]]:
 
 
 def mended(keys: KeyMaker) -> Callable[[], None]:
-    """What puts both files back as they are now."""
+    """A function that restores both files."""
     before = {path: path.read_bytes() for path in (keys.file.path, keys.file.pepper_path)}
 
     def mend() -> None:
@@ -230,7 +230,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[ServerProcess]:
-    """A server that asks for keys."""
+    """A server that requires keys."""
     keys_in(folder).make()
     with ServerProcess(folder, flags=["--auth", "keys", "--embedder", "none"]) as process:
         yield process
@@ -238,21 +238,21 @@ def server(folder: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[Client]:
-    """A client that presents nothing yet."""
+    """A client that presents no key yet."""
     client = connect(server.address)
     yield client
     client.channel.close()
 
 
 def is_good(client: Client) -> bool:
-    """Whether the server takes what the client presents."""
+    """Return whether the server accepts the client's credential."""
     answered = outcome(lambda: client.call("GetInfo"))
     assert answered.name in ("OK", "UNAUTHENTICATED")
     return answered.name == "OK"
 
 
 def made(folder: Path, client: Client, **settings: Any) -> tuple[str, Client]:
-    """A new key's id, and a client with it, once the server knows it."""
+    """Return a new key's id and a client with it, once the server accepts it."""
     key, token = keys_in(folder).make(**settings)
     client = client.presenting(token)
     eventually(lambda: is_good(client), "a new key is good")

@@ -1,4 +1,4 @@
-"""Arrays in files: what is written is read, and by several threads at once."""
+"""Arrays in files: they are read as they were written, also by several threads at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_not_written_here_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def threads_change_within_a_parse() -> Iterator[None]:
-    """What the collector calls lets another thread go on, wherever it is called from."""
+    """The collector's callback lets another thread run, wherever it is called from."""
 
     def call(*_: object) -> None:
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""The audit log's chain: whatever is done to its files afterwards is found, and where."""
+"""The chain of the audit log detects any later change of its files, and its place."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SEALED = "sealed"
 
 
 def key_of(folder: Path) -> DataKey | None:
-    """The key that a log is sealed with; its folder says whether it is."""
+    """The key that a log is sealed with, if its folder says that it is sealed."""
     return KEY if folder.name == SEALED else None
 
 
 def file_bytes_max(folder: Path) -> int:
-    """Where a file of a log ends: with three entries."""
+    """Return where a file of a log ends, with three entries."""
     return SEALED_FILE_BYTES_MAX if folder.name == SEALED else FILE_BYTES_MAX
 
 
 def verify(folder: Path, first_sequence: int = 1, known: Head | None = None) -> Verdict:
-    """Verify a log without a key. What the chain alone tells, no key tells otherwise."""
+    """Verify a log without a key. A key does not change what the chain alone shows."""
     found = verify_with(folder, first_sequence, known)
     with_key = verify_with(folder, first_sequence, known, key_of(folder))
     if found.problem is None:
@@ -46,7 +46,7 @@ def verify(folder: Path, first_sequence: int = 1, known: Head | None = None) -> 
 
 
 async def write_log(folder: Path, count: int = 12) -> None:
-    """Writes entries as a server does, over several files."""
+    """Write entries as a server does, over several files."""
     log = AuditLog(folder, "1", file_bytes_max(folder), key_of(folder))
     log.open()
     for number in range(count):
@@ -56,7 +56,7 @@ async def write_log(folder: Path, count: int = 12) -> None:
 
 @pytest.fixture(params=["audit", SEALED])
 async def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A log of four files or more, which is good."""
+    """A valid log of four files or more."""
     folder = tmp_path / request.param
     await write_log(folder)
     verdict = verify(folder)
@@ -67,29 +67,29 @@ async def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def middle(folder: Path) -> Path:
-    """A file with others before and behind it."""
+    """A file in the middle."""
     return files_of(folder)[1][1]
 
 
 def last(folder: Path) -> Path:
-    """The file that is written to."""
+    """The file that is being written."""
     return files_of(folder)[-1][1]
 
 
 def change_lines(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
-    """Writes a file anew with other lines."""
+    """Rewrite a file with other lines."""
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
 
 
 def forged(line: bytes, **changes: object) -> bytes:
-    """A line with other content, and the hash that goes with it."""
+    """Return a line with other content and a matching hash."""
     old = read_line(line.rstrip(b"\n"))
     entry = msgspec.convert({"event": "call"} | msgspec.to_builtins(old) | changes, Entry, strict=False)
     return line_of(entry, old.sequence, old.previous)[0]
 
 
 def edited(line: bytes) -> bytes:
-    """A line of which one character of what it says is another."""
+    """Return a line with one character of its content changed."""
     at = line.index(b'"sealed":"' if b'"sealed"' in line else b'"ids":["') + 12
     return line[:at] + (b"x" if line[at : at + 1] != b"x" else b"y") + line[at + 1 :]
 
@@ -196,7 +196,7 @@ async def test_an_unfinished_last_line_is_no_tampering_and_healed_at_the_next_st
 
 
 async def test_an_end_with_holes_is_no_tampering_and_healed_at_the_next_start(folder: Path) -> None:
-    """A loss of power may bring a later entry to the disk, and not the one before."""
+    """A power failure may leave a later entry on disk without an earlier one."""
     line = last(folder).read_bytes().splitlines(keepends=True)[-1]
     with last(folder).open("ab") as file:
         file.write(bytes(300) + line + line)

@@ -1,4 +1,4 @@
-"""What a server keeps in its audit log, and what it does when it cannot keep it."""
+"""The contents of a server's audit log, and the server's behaviour when it cannot write it."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ AUDIT = ["--audit", "--embedder", "none"]
 
 
 def calls(data_dir: Path) -> list[Line]:
-    """The entries of calls, without those of the log itself."""
+    """Return the entries of calls, without those of the log itself."""
     verdict = verify(data_dir / "audit")
     assert verdict.problem is None
     return [line for line in entries(data_dir / "audit") if line.rpc]
 
 
 def command(data_dir: Path, *arguments: str) -> Result:
-    """Runs `memory-service audit`."""
+    """Run `memory-service audit`."""
     return CliRunner().invoke(main, ["audit", *arguments, "--data-dir", str(data_dir)])
 
 
@@ -67,7 +67,7 @@ def test_every_rpc_that_changes_something_leaves_an_entry_and_reads_if_asked_for
     found = calls(tmp_path)
     for method in METHODS:
         own = [line for line in found if line.rpc == path(method)]
-        if method.name in ("Add", "SaveState"):  # which made what the others need, too
+        if method.name in ("Add", "SaveState"):  # which write what the others need
             own = [line for line in own if line.ids != ["old"]]
         if audit_of(path(method)) is Audit.READ and not with_reads:
             assert own == [], method.name
@@ -79,7 +79,7 @@ def test_every_rpc_that_changes_something_leaves_an_entry_and_reads_if_asked_for
         if "namespace" in method.input_type.fields_by_name:
             assert {line.namespace for line in own} == {f"audit/{method.name}"}
         code = codes[path(method)]
-        # A watch has no end of its own: our client went away.
+        # A watch never ends by itself: the test's client cancelled it.
         assert own[-1].code == ("CANCELLED" if method.name == "Watch" else code.name)
         assert own[-1].decision == ("allowed" if own[-1].code == "OK" else "failed")
         assert own[0].peer.startswith("ipv4:127.0.0.1:")
@@ -104,10 +104,10 @@ def test_entries_tell_ids_and_revisions_also_those_that_the_server_gave(
 
 
 def test_each_choice_of_a_request_that_writes_is_in_its_entries() -> None:
-    """Also one that a new field brings, unless it is named here."""
+    """The same holds for a new field, unless it is named here."""
     untold = {
         *("category", "categories", "is_error"),  # of the content
-        *("decide_by", "keep_wording", "explicit_request"),  # how the server finds out what is to happen
+        *("decide_by", "keep_wording", "explicit_request"),  # how the server decides
     }
     writing = [method.input_type for method in METHODS if audit_of(path(method)) is not Audit.READ]
     choices = {
@@ -148,7 +148,7 @@ def test_entries_tell_what_was_to_be_done_where_the_method_does_not(tmp_path: Pa
     *found, counted = calls(tmp_path)
     told = [(path(method_of(name)), parameters) for name, _, parameters in requests for _ in range(2)]
     assert [(line.rpc, line.parameters) for line in found] == told  # of the intent and of the outcome
-    assert counted.parameters == {}  # of a write of which there is nothing more to tell
+    assert counted.parameters == {}  # of a write without details
     shown = command(tmp_path, "show", "--rpc", "UndoWrites").output.splitlines()
     assert "  credential_id c  since 2023-11-14T22:13:20Z" in shown[2]
 
@@ -163,7 +163,7 @@ def test_a_search_that_counts_its_results_as_used_is_a_write(tmp_path: Path, con
     *_, counted = found = calls(tmp_path)
     assert len(found) == 4
     assert (counted.event, counted.rpc, counted.code) == ("call", path(method_of("Retrieve")), "OK")
-    # Its neighbours came along, and were not counted.
+    # Its neighbours are in the result and were not counted.
     assert (counted.namespace, counted.ids) == ("n", [items[1].id])
 
 
@@ -172,7 +172,7 @@ def method_of(name: str) -> MethodDescriptor:
 
 
 def searching(record_usage: bool, **options: Any) -> pb.RetrieveRequest:
-    """Finds "b" by its words."""
+    """Retrieve "b" by its words."""
     found = pb.RetrieveOptions(
         query_text="b", mode=pb.RETRIEVE_MODE_LEXICAL, record_usage=record_usage, **options
     )
@@ -199,11 +199,11 @@ def test_what_the_guard_refuses_leaves_an_entry(tmp_path: Path, connect: Connect
     ]
 
 
-# Calls that a credential is not good for
+# Calls with insufficient credentials
 
 
 class Denying(memory_pb2_grpc.MemoryServiceServicer):
-    """A service that denies once it was called, as a check within a stream does."""
+    """A service that denies a call after it began, like a check within a stream."""
 
     async def Add(self, request: pb.AddRequest, context: object) -> pb.AddResponse:  # noqa: N802
         raise PermissionDenied
@@ -211,9 +211,9 @@ class Denying(memory_pb2_grpc.MemoryServiceServicer):
 
 @pytest.fixture
 async def denying(tmp_path: Path) -> AsyncIterator[tuple[str, AuditLog]]:
-    """A server that lets nobody in to Get without a credential, to Delete without a role, nor to Add.
+    """A server that denies Get for lack of a credential, Delete for lack of a role, and also Add.
 
-    It is too busy to Retrieve.
+    It is too busy for Retrieve.
     """
     log = AuditLog(tmp_path / "audit", "1")
     log.open()
@@ -262,21 +262,21 @@ async def test_every_denied_call_leaves_one_entry_also_of_a_read(
             method = type(request).__name__.removesuffix("Request")
             with pytest.raises(grpc.aio.AioRpcError):
                 await getattr(stub, method)(request)
-    await log.write_ahead(Entry(event="closed"))  # and so all before it
+    await log.write_ahead(Entry(event="closed"))  # and with it everything before
     found = [line for line in entries(tmp_path / "audit") if line.rpc]
     told = [
         (line.rpc.rpartition("/")[2], line.decision, line.code, line.namespace, line.ids) for line in found
     ]
     assert told == [
         ("Add", "denied", "PERMISSION_DENIED", "n", ["a"]),
-        ("Get", "denied", "UNAUTHENTICATED", "", []),  # of somebody unknown nothing is believed
+        ("Get", "denied", "UNAUTHENTICATED", "", []),  # the request of an unknown caller is not trusted
         ("Delete", "denied", "PERMISSION_DENIED", "n", ["a"]),
-        ("Retrieve", "failed", "RESOURCE_EXHAUSTED", "n", []),  # the one that would have written
+        ("Retrieve", "failed", "RESOURCE_EXHAUSTED", "n", []),  # the call that would have written
     ]
 
 
 class Waiting(memory_pb2_grpc.MemoryServiceServicer):
-    """A service whose calls take for ever."""
+    """A service whose calls never end."""
 
     async def Add(self, request: pb.AddRequest, context: object) -> pb.AddResponse:  # noqa: N802
         return await asyncio.Future()
@@ -338,14 +338,14 @@ def test_with_credentials_there_is_a_log_that_names_whom_was_denied_what(tmp_pat
         if "namespace" in method.input_type.fields_by_name:
             assert [(line.code, line.caller) for line in denied] == [("PERMISSION_DENIED", "me")]
             assert denied[0].credential
-            assert denied[0].namespace in ("theirs", "")  # of an upload, it is not known
+            assert denied[0].namespace in ("theirs", "")  # the namespace of an upload is unknown
 
 
-# A disk that takes no more
+# A disk that accepts no more
 
 
 def limit_file_size(server: ServerProcess, size_bytes: int) -> None:
-    """Lets no file of the server grow beyond a size: the write that would is cut, the next one fails."""
+    """Limit the size of the server's files: the write that exceeds it is cut, the next one fails."""
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size_bytes, resource.RLIM_INFINITY))
 
 
@@ -357,7 +357,7 @@ def test_while_the_log_cannot_be_written_nothing_is_changed_and_reads_go_on(
     with ServerProcess(tmp_path, flags=AUDIT) as server:
         api = connect(server)
         api.add("n", id="a", text="b")
-        api.admin.Flush(admin_pb2.FlushRequest())  # what was written before is in the file now
+        api.admin.Flush(admin_pb2.FlushRequest())  # everything before is in the file now
         size = sum(file.stat().st_size for file in (tmp_path / "audit").glob("*.jsonl"))
         limit_file_size(server, size + 100)  # the next line is cut in two
         for call, request in (
@@ -390,7 +390,7 @@ def test_the_commands_show_and_verify(tmp_path: Path, connect: Connect) -> None:
         api.add("b", id="two", text="x")
         api.memory.Delete(pb.DeleteRequest(namespace="b", id="two"))
         outcome(partial(api.memory.Delete, pb.DeleteRequest(namespace="b", id="two")))
-        # A server may be writing meanwhile.
+        # A server may be writing at the same time.
         assert command(tmp_path, "verify").exit_code == 0
         server.terminate()
     verified = command(tmp_path, "verify")

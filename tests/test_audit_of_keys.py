@@ -1,4 +1,4 @@
-"""What becomes of API keys while a server runs is in its audit log, and nothing of their secrets."""
+"""The audit log records changes of API keys while a server runs, and none of their secrets."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ KEY = "c3" * 32
 
 @dataclass
 class Running:
-    """A server that asks for keys, and commands on its folder."""
+    """A server that requires keys, and commands on its folder."""
 
     folder: Path
     client: Client
     key_file: tuple[str, ...] = ()
 
     def run(self, *words: str) -> Result:
-        """Run a command, which must succeed."""
+        """Run a command that must succeed."""
         ended = CliRunner().invoke(main, [*words, "--data-dir", str(self.folder), *self.key_file])
         assert ended.exit_code == 0, ended.output
         return ended
 
     def shown(self, *filters: str) -> list[dict[str, Any]]:
-        """The entries of the audit log, as the command prints them."""
+        """Return the entries of the audit log as the command prints them."""
         lines = self.run("audit", "show", "--json", *filters).stdout.splitlines()
         return [json.loads(line) for line in lines]
 
     def told(self) -> list[dict[str, Any]]:
-        """The entries of keys, but for those that tell of the start."""
+        """Return the entries about keys, except those of the start."""
         found = [line for line in self.shown() if line["event"].startswith("key_")]
         return [line for line in found if "at_start" not in line]
 
     def wait_for(self, count: int) -> list[dict[str, Any]]:
-        """The entries of keys once there are so many."""
+        """Return the entries about keys once there are this many."""
         eventually(lambda: len(self.told()) >= count, f"{count} entries of keys")
         return self.told()
 
@@ -57,7 +57,7 @@ class Running:
         keys_in(self.folder).file.change(lambda keys, _: change(keys))
 
     def token(self) -> str:
-        """The token of a key that the server knows already."""
+        """Return the token of a key that the server accepts already."""
         return str(self.client.metadata[0][1]).removeprefix("Bearer ")
 
 
@@ -79,7 +79,7 @@ def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Iterator[Running]:
-    """A server whose file of keys can be changed by hand."""
+    """A server with a key file that can be edited by hand."""
     token = keys_in(tmp_path).token("first")
     with ServerProcess(tmp_path, flags=["--auth", "keys", "--embedder", "none"]) as server:
         client = connect(server.address, token)
@@ -88,7 +88,7 @@ def plain(tmp_path: Path) -> Iterator[Running]:
 
 
 def id_of(token: str) -> str:
-    """The id in a token."""
+    """Return the id in a token."""
     return token.split("_")[1]
 
 
@@ -135,7 +135,7 @@ def _no_secret_is_in_the_log(running: Running, *tokens: str) -> None:
     assert len(digests) == (0 if running.key_file else len(tokens))
     for secret in (*secrets, *digests):
         assert secret not in raw and secret not in opened
-    # Of a sealed log nobody without its key sees so much as that it is about a key.
+    # Without its key, a sealed log does not even show that an entry is about a key.
     assert ("key_added" in raw) == (not running.key_file)
 
 
@@ -185,7 +185,7 @@ def test_the_entry_of_a_key_comes_before_those_of_its_calls(plain: Running) -> N
         lines = plain.shown()
         return [line["event"] for line in lines if key.id in (line.get("credential"), *line.get("ids", []))]
 
-    # A call is answered before its entry is written.
+    # The response comes before the entry is written.
     eventually(lambda: "call" in about_it(), "the entry of the call")
     assert about_it()[0] == "key_added"
 

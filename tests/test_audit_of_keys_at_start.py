@@ -1,4 +1,4 @@
-"""What became of API keys while no server ran is in the audit log from the next start on, once."""
+"""The audit log records changes of API keys while no server ran: once, at the next start."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ READ = ("--namespace", "a/*", "--role", "read")
 
 @dataclass
 class Stopped:
-    """A data folder that no server works on, but for the while that it is started."""
+    """A data folder that a server uses only while the test starts it."""
 
     folder: Path
     key: DataKey | None = None
     key_file: tuple[str, ...] = ()
 
     def start(self) -> ServerProcess:
-        """Start a server that asks for keys."""
+        """Start a server that requires keys."""
         flags = ["--auth", "keys", "--embedder", "none", *self.key_file]
         return ServerProcess(self.folder, flags=flags).start()
 
     def start_and_stop(self) -> list[dict[str, Any]]:
-        """Let a server start and end; return what its start tells of keys."""
+        """Start and stop a server; return the entries about keys that its start wrote."""
         known = len(self.told())
         assert self.start().terminate() == 0
         assert "the chain is whole" in self.run("audit", "verify").stdout
         return self.told()[known:]
 
     def run(self, *words: str) -> Result:
-        """Run a command, which must succeed."""
+        """Run a command that must succeed."""
         ended = CliRunner().invoke(main, [*words, "--data-dir", str(self.folder), *self.key_file])
         assert ended.exit_code == 0, ended.output
         return ended
 
     def made(self, principal: str, *more: str) -> str:
-        """Make a key; return its id."""
+        """Create a key; return its id."""
         return self.run("keys", "create", principal, *READ, *more).stdout.split("_")[1]
 
     def alter(self, change: Callable[[list[ApiKey]], list[ApiKey]]) -> None:
@@ -63,7 +63,7 @@ class Stopped:
         KeyFile(self.folder / FILE_NAME, self.key).change(lambda keys, _: change(keys))
 
     def told(self) -> list[dict[str, Any]]:
-        """The entries of keys; all have to be of a start."""
+        """Return the entries about keys, which must all be of a start."""
         if not (self.folder / "audit").exists():
             return []
         lines = [json.loads(line) for line in self.run("audit", "show", "--json").stdout.splitlines()]
@@ -81,7 +81,7 @@ def stopped(tmp_path: Path, request: pytest.FixtureRequest) -> Stopped:
 
 
 def by_key(lines: list[dict[str, Any]]) -> dict[str, str]:
-    """The event of each key, of which there is one."""
+    """Return the event of each key; each has one."""
     found = {line["ids"][0]: line["event"] for line in lines}
     assert len(found) == len(lines)
     return found

@@ -1,4 +1,4 @@
-"""An audit log in an encrypted folder: without the key it tells nothing, and nobody can forge it."""
+"""An audit log in an encrypted folder reveals nothing without the key and cannot be forged."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ async def folder(tmp_path: Path) -> Path:
 
 
 def lines_of(folder: Path) -> list[Line]:
-    """The lines as they stand in the only file, sealed."""
+    """Return the lines of the only file, as they are sealed."""
     return [read_line(raw) for raw in files_of(folder)[0][1].read_bytes().splitlines()]
 
 
 def rewrite(folder: Path, lines: list[Line]) -> None:
-    """Write the log anew as somebody would who has no key: with good hashes, and a good head."""
+    """Rewrite the log as an attacker without the key would: with valid hashes and a valid head."""
     previous, written = GENESIS, b""
     for sequence, line in enumerate(lines, 1):
         placed = msgspec.structs.replace(line, sequence=sequence, previous=previous, hash="")
@@ -110,7 +110,7 @@ FORGERIES: dict[str, Callable[[list[Line]], list[Line]]] = {
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_who_has_no_key_cannot_write_the_log_anew(folder: Path, forgery: str) -> None:
     rewrite(folder, lines_of(folder))
-    assert verify(folder, key=KEY).problem is None  # or what follows says nothing
+    assert verify(folder, key=KEY).problem is None  # otherwise the rest proves nothing
     rewrite(folder, FORGERIES[forgery](lines_of(folder)))
     assert verify(folder).problem is None  # the chain has no key
     assert verify(folder, key=KEY).problem is not None
@@ -135,7 +135,7 @@ def test_without_the_key_only_the_places_and_the_logs_own_events_are_read(folder
 
 
 def test_no_two_entries_are_sealed_alike(tmp_path: Path) -> None:
-    """Neither in one file nor after a restart is a nonce used twice with one key."""
+    """No nonce is used twice with one key, within a file or after a restart."""
     seals = [Seal(KEY, "audit log") for _ in range(3)]
     heads = [seal.seal(b"same", b"same")[:28] for seal in seals for _ in range(1000)]
     assert len(set(heads)) == len(heads)
@@ -162,7 +162,7 @@ async def test_a_torn_last_line_is_healed_and_told_without_the_key(folder: Path)
     assert verify(folder).healed == [9]
 
 
-# The commands, on what a real server wrote.
+# The commands, on the log of a real server
 
 
 @pytest.fixture
@@ -184,13 +184,13 @@ NAMES = (b"ada-secret", b"id-secret", b"grace-secret", b"key-secret")
 
 
 def names_in(folder: Path) -> set[bytes]:
-    """The names of namespaces, items and callers that are in any file of a folder."""
+    """Return the names of namespaces, items and callers that appear in any file of a folder."""
     files = b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     return {name for name in NAMES if name in files}
 
 
 def write_as_grace(data_dir: Path, token: str, flags: list[str]) -> None:
-    """Serve, and let somebody write, read and delete, and be refused."""
+    """Run a server, and write, read, delete and be refused as one caller."""
     flags = ["--audit-reads", "--auth", "keys", "--embedder", "none", *flags]
     with ServerProcess(data_dir, flags=flags) as server:
         client = connect(server.address, token)
@@ -204,7 +204,7 @@ def write_as_grace(data_dir: Path, token: str, flags: list[str]) -> None:
 
 
 def made_token(data_dir: Path, *arguments: object) -> str:
-    """The token of a key for somebody who may do everything to one namespace."""
+    """Create a key with all rights to one namespace and return its token."""
     roles = [part for role in ("read", "write", "forget") for part in ("--role", role)]
     what = ("grace-secret", "--namespace", "ada-secret", *roles)
     found = re.search(r"mem_\S+", command("keys", "create", *what, "--data-dir", data_dir, *arguments).output)
@@ -236,7 +236,7 @@ def test_no_file_tells_who_did_what(tmp_path: Path, key_file: Path) -> None:
 
 
 def test_another_key_carries_credentials_and_the_chain_over(tmp_path: Path, key_file: Path) -> None:
-    """plain -> key -> another key -> plain: the old logs stay, and the new ones go on with their chain."""
+    """plain -> key -> another key -> plain: old logs stay, and new ones continue their chain."""
     other = tmp_path / "other"
     write_secret(other, secrets.token_hex(32))
     old = tmp_path / "d0"
@@ -263,7 +263,7 @@ def test_another_key_carries_credentials_and_the_chain_over(tmp_path: Path, key_
         assert "are missing" in command(*verify_new[:-2], exit_code=1).output
         assert known in command("audit", "verify", "--data-dir", old, *present, *since).output
         since, old = ("--from-sequence", begins), new
-    # All of them in one folder.
+    # All of them in one folder
     audit = tmp_path / "all"
     audit.mkdir()
     for number in range(4):

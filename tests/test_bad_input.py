@@ -1,4 +1,4 @@
-"""Bad input is refused by name of its field, nothing is written, and the server goes on."""
+"""Invalid input is refused with the name of its field, writes nothing, and the server goes on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOO_LARGE = (grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED")
 
 @dataclass(frozen=True)
 class Bad:
-    """A request that must be refused, with the name of the field that is wrong."""
+    """A request that must be refused, with the name of the invalid field."""
 
     rpc: str
     field: str
@@ -35,7 +35,7 @@ class Bad:
 
 
 def add(field: str, *outcomes: Any, **item: Any) -> Bad:
-    """An Add of an item with these fields."""
+    """Return an Add of an item with these fields."""
 
     def request(namespace: str) -> Message:
         return pb.AddRequest(namespace=namespace, item=pb.MemoryItem(**item))
@@ -44,12 +44,12 @@ def add(field: str, *outcomes: Any, **item: Any) -> Bad:
 
 
 def message(field: str, *outcomes: Any, **fields: Any) -> Bad:
-    """An Add of a chat message with these fields."""
+    """Return an Add of a chat message with these fields."""
     return add(field, *outcomes, chat_message=pb.ChatMessage(**{"role": pb.ROLE_USER, **fields}))
 
 
 def retrieve(field: str, *outcomes: Any, **options: Any) -> Bad:
-    """A Retrieve with these options."""
+    """Return a Retrieve with these options."""
 
     def request(namespace: str) -> Message:
         return pb.RetrieveRequest(namespace=namespace, options=pb.RetrieveOptions(**options))
@@ -58,19 +58,19 @@ def retrieve(field: str, *outcomes: Any, **options: Any) -> Bad:
 
 
 def weights(field: str, **parts: Any) -> Bad:
-    """A Retrieve with these weights."""
+    """Return a Retrieve with these weights."""
     return retrieve(field, query_text="x", weights=pb.ScoreWeights(**parts))
 
 
 def call(rpc: str, field: str, *outcomes: Any, **fields: Any) -> Bad:
-    """Any unary RPC with these fields beside the namespace."""
+    """Return any unary RPC with these fields besides the namespace."""
     module = {"memory": pb, "state": state_pb2, "admin": admin_pb2}[rpc.split(".")[0]]
     request_class = getattr(module, rpc.split(".")[1] + "Request")
     return Bad(rpc, field, lambda ns: request_class(namespace=ns, **fields), outcomes or (INVALID,))
 
 
 def save(field: str, *outcomes: Any, **fields: Any) -> Bad:
-    """A SaveState with these fields."""
+    """Return a SaveState with these fields."""
     return call("state.SaveState", field, *outcomes, **{"key": "k", "value": json_value(1), **fields})
 
 
@@ -79,7 +79,7 @@ def vector(*values: float) -> pb.Embedding:
 
 
 def nested(depth: int) -> struct_pb2.Struct:
-    """A JSON object of `depth` objects, one inside the other."""
+    """Return a JSON object of `depth` objects, one inside the other."""
     value: dict[str, Any] = {"leaf": True}
     for _ in range(depth - 1):
         value = {"deeper": value}
@@ -99,7 +99,7 @@ BEYOND_TIME = Timestamp(seconds=253_402_300_800)
 A_MINUTE = Duration(seconds=60)
 
 BAD: dict[str, Bad] = {
-    # Names that not every database can hold
+    # Names that some databases cannot store
     "U+0000 in a session": add("session_id", **TEXT, session_id="a\0b"),
     "U+0000 in a value of a label": add("labels", **TEXT, labels={"key": "a\0b"}),
     "U+0000 in a key of a label": add("labels", **TEXT, labels={"a\0b": "value"}),
@@ -264,7 +264,7 @@ BAD: dict[str, Bad] = {
     "description of 2 KiB": save("description", INVALID, TOO_LARGE, description="x" * 2048),
     "no pattern": call("state.SearchState", "pattern"),
     "pattern of 513 bytes": call("state.SearchState", "pattern", INVALID, TOO_LARGE, pattern="*" * 513),
-    # What is not offered yet
+    # Not offered yet
     "query of 65 KiB": retrieve("query_text", TOO_LARGE, query_text="x" * (65 << 10)),
 }
 
@@ -304,14 +304,14 @@ def test_bad_input_is_refused_by_its_field_and_nothing_is_written(api: Api, old:
 def test_a_limit_is_told_with_its_name_and_size(api: Api, old: str, name: str) -> None:
     error = refused(api, BAD[name], old)
     if error.reason == "INVALID_FIELD":
-        return  # the proto allows either for a length; what is said about a field is checked above
+        return  # the proto allows either for a length; the error of a field is checked above
     field = error.metadata["field"]
     assert BAD[name].field in re.sub(r"\[.*?\]", "", field).split(".")
     assert int(error.metadata["actual"]) > int(error.metadata["limit"])
     assert api.limits()[error.metadata["limit_name"]] == int(error.metadata["limit"])
 
 
-# The edges that are still allowed
+# Edge cases that are still allowed
 
 ALLOWED: dict[str, dict[str, Any]] = {
     "vector of 4096": {"text": "x", "embedding": vector(*[1.0] * 4096)},

@@ -1,4 +1,4 @@
-"""Batches, and deleting by conditions, through the API, alike on every store."""
+"""Batches, and deleting by conditions, through the API; every store must behave alike."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _mixed(revision: int) -> list[pb.WriteOperation]:
 
 
 def _fill(api: Api, namespace: str) -> int:
-    """Write what `_mixed` changes; return the revision of the item that it updates."""
+    """Write the items and state that `_mixed` changes; return the revision of the item that it updates."""
     kept = api.add(namespace, id="kept", text="before", session_id="old")
     api.add(namespace, id="gone", text="text")
     for number in range(3):
@@ -70,7 +70,7 @@ def test_a_batch_of_all_operations_answers_for_each(api: Api, namespace: str) ->
     assert results[5].version == 1
     assert results[5].expire_time.ToMicroseconds() == results[5].update_time.ToMicroseconds() + 60 * 10**6
     assert response.revision == 14
-    # The item that another operation names stays, although it is of the session.
+    # The item that another operation names stays, although it belongs to the session.
     assert _ids(api, namespace) == ["kept", "new"]
     assert api.get(namespace, "kept").text == "after"
     assert api.memory.BatchWrite(request) == response
@@ -107,6 +107,7 @@ def test_a_precondition_that_does_not_hold_stops_all_of_it(api: Api, namespace: 
     operations = [_add(f"i{number}") for number in range(98)] + [_save("plan"), operation]
     error = refusal(api.memory.BatchWrite, _batch(namespace, operations, request_id="r"))
     assert (error.code, error.reason) == (code, reason)
+    assert error.metadata["field"] == f"operations[99].{operation.WhichOneof('operation')}"
     assert list(api.memory.Export(pb.ExportRequest(namespace=namespace))) == before
 
 

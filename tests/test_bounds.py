@@ -1,4 +1,4 @@
-"""What one client, or many, may take of a server: connections, metadata, streams, items of a namespace."""
+"""Bounds on what one client, or many, may use: connections, metadata, streams, items of a namespace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
 
 
 def greeted(address: str) -> socket.socket | None:
-    """A connection that the server has greeted; None where it closed it."""
+    """Return a connection that the server has greeted, or None if it closed it."""
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=30)
     connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")  # with empty SETTINGS
@@ -69,14 +69,14 @@ def test_there_are_no_more_connections_than_allowed_and_a_closed_one_makes_room(
 
 
 def wait_until_closed(connection: socket.socket) -> None:
-    """Return when the server has closed a connection; raises TimeoutError."""
+    """Return when the server has closed a connection; raise TimeoutError if it does not."""
     with connection, contextlib.suppress(ConnectionError):
         while connection.recv(4096):
             pass
 
 
 def silent(address: str) -> socket.socket:
-    """A connection on which nothing is ever asked."""
+    """Return a connection without requests."""
     connection = greeted(address)
     assert connection is not None
     return connection
@@ -89,7 +89,7 @@ def test_an_idle_connection_is_closed_and_one_with_a_call_is_not(connect: Connec
         assert not next(watching).HasField("change")
         for _ in range(2):
             wait_until_closed(silent(server.address))
-        # The connection of this call was idle, too, for longer than one may be.
+        # The connection of this call was also idle for longer than allowed.
         added = api.add(namespace, text="x")
         assert next(message.change.item_id for message in watching if message.HasField("change")) == added.id
 
@@ -109,7 +109,7 @@ def test_a_connection_has_so_many_calls_under_way_watches_included(connect: Conn
         watching = [api.memory.Watch(pb.WatchRequest(namespace=namespace)) for _ in range(2)]
         assert all(not next(watch).HasField("change") for watch in watching)
         request = pb.ListRequest(namespace=namespace)
-        # What is kept back at the client gets no answer, not even a refusal.
+        # The client itself holds the call back, so it gets no response, not even a refusal.
         assert outcome(lambda: api.memory.List(request, timeout=0.5)) is grpc.StatusCode.DEADLINE_EXCEEDED
         assert other.memory.List(request, timeout=30)
         watching[0].cancel()
@@ -144,7 +144,7 @@ def test_streams_of_reflection_are_bounded_and_ended_ones_make_room(
     streams = [open_stream() for _ in range(STREAMS_MAX + 1)]
     first = [outcome(partial(next, stream)) for stream in streams]
     assert set(first) <= {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
-    # The last at once, and others when they have been silent for a moment: each may send 16 MiB.
+    # The last one immediately, and others once they have been silent for a moment: each may send 16 MiB.
     for _ in range(STREAMS_MAX // 2):
         assert refused.acquire(timeout=30)
     ended = [stream for stream in streams if stream.done()]
@@ -155,7 +155,7 @@ def test_streams_of_reflection_are_bounded_and_ended_ones_make_room(
 
 
 def test_a_compressed_message_is_refused_and_not_written(bounded: ServerProcess, namespace: str) -> None:
-    """gRPC would decompress it before anything is known of the call."""
+    """gRPC would decompress it before the server knows anything about the call."""
     with grpc.insecure_channel(bounded.address, compression=grpc.Compression.Gzip) as channel:
         stub = memory_pb2_grpc.MemoryServiceStub(channel)
         request = pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text="x" * 10_000))
@@ -181,7 +181,7 @@ def test_a_namespace_holds_no_more_items_than_allowed(
         error = refusal(call, request)
         assert (error.reason, error.metadata["limit_name"]) == ("LIMIT_EXCEEDED", "namespace_items_max")
     assert len(api.items(namespace)) == ITEMS_MAX
-    assert api.memory.Add(last) == answer  # what was answered once is answered alike
+    assert api.memory.Add(last) == answer  # a repeated request gets its first response
     api.memory.Delete(pb.DeleteRequest(namespace=namespace, id=answer.item.id))
     api.add(namespace, text="there is room again")
     assert refusal(api.memory.Add, pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text="x")))
@@ -202,7 +202,7 @@ def test_a_namespace_holds_no_more_bytes_than_allowed(roomy: Api, namespace: str
     assert api.limits()["namespace_bytes_max"] == BYTES_MAX
     first = api.add(namespace, text=big)
     again = pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text=big), request_id="again")
-    # The last one that begins below the limit may lead over it.
+    # The last write that begins below the limit may exceed it.
     answer = api.memory.Add(again)
     small = pb.MemoryItem(text="x")
     for call, request in (
@@ -220,7 +220,7 @@ def test_a_namespace_holds_no_more_bytes_than_allowed(roomy: Api, namespace: str
         assert (error.metadata["limit_name"], error.metadata["limit"]) == ("namespace_bytes_max", "100000")
         assert int(error.metadata["actual"]) > 2 * len(big)
     assert len(api.items(namespace)) == 2
-    assert api.memory.Add(again) == answer  # what was answered once is answered alike
+    assert api.memory.Add(again) == answer  # a repeated request gets its first response
     api.add(namespace + "/other", text="x")
     api.memory.Delete(pb.DeleteRequest(namespace=namespace, id=first.id))
     api.add(namespace, text="there is room again")

@@ -1,4 +1,4 @@
-"""The budget of bytes: what one caller can take, what is left for the next, and that nothing stays taken."""
+"""The budget of bytes: one caller's maximum, the rest for others, and that every byte is returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many calls a second a caller may make: who is over it is told when to come again, and nobody else."""
+"""The rate limit of a caller: a call over it is refused with a delay, and other callers are unaffected."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ RATE = ["--calls-per-s-max", "1", "--embedder", "none"]
 CALLERS = 12
 KEYS_OF_ONE = 20
 TRIES = 1000
-"""So many calls one after the other take more than as many seconds on no machine."""
+"""On any machine, this many sequential calls take fewer seconds than that."""
 
 
 @dataclass(frozen=True)
 class Limited:
-    """A server that lets each caller make a call a second, and callers who have made none yet."""
+    """A server that lets each caller make a call a second, and callers that have made none yet."""
 
     server: ServerProcess
     nobody: Client
-    """Presents nothing."""
+    """A client without credentials."""
     callers: Iterator[str]
-    """The key of each."""
+    """The key of each caller."""
     keys_of_one: list[str]
 
     def somebody(self) -> Client:
-        """Somebody who has not called yet."""
+        """Return a client that has not called yet."""
         return self.nobody.presenting(next(self.callers))
 
 
@@ -70,7 +70,7 @@ def anonymous(anonymous_address: str) -> Iterator[Client]:
 
 
 def over_the_rate(call: Callable[[], object]) -> Refusal:
-    """Calls until that is too often."""
+    """Call until the rate limit refuses a call."""
     for _ in range(TRIES):
         try:
             call()
@@ -80,7 +80,7 @@ def over_the_rate(call: Callable[[], object]) -> Refusal:
 
 
 def check(refused: Refusal) -> None:
-    """Sees that a refusal tells of the rate, and when to come again."""
+    """Check that a refusal names the rate limit and a delay."""
     assert (refused.code, refused.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
     assert refused.metadata == {"limit_name": "calls_per_s_max", "limit": "1"}
     assert refused.message == "too many calls: calls_per_s_max of 1 is reached"
@@ -95,9 +95,9 @@ def test_a_bucket_has_room_for_a_second_s_calls_and_fills_evenly() -> None:
     rates = CallRates(4)
     assert [rates.take("ada", 100.0) for _ in range(4)] == [0, 0, 0, 0]
     assert rates.take("ada", 100.0) == 0.25
-    assert rates.take("ada", 100.25) == 0  # What is refused takes nothing away.
+    assert rates.take("ada", 100.25) == 0  # A refused call takes no token.
     assert rates.take("ada", 100.375) == 0.125
-    # However long it is left alone.
+    # However long it is idle.
     assert [rates.take("ada", 200.0) for _ in range(5)] == [0, 0, 0, 0, 0.25]
 
 
@@ -105,12 +105,12 @@ def test_each_of_those_that_are_refused_is_due_at_a_time_of_its_own() -> None:
     rates = CallRates(4)
     for _ in range(4):
         rates.take("ada", 100.0)
-    # As the bucket fills, but not in more than a second.
+    # As the bucket fills, but at most a second later.
     assert [rates.take("ada", 100.0) for _ in range(6)] == [0.25, 0.5, 0.75, 1, 1, 1]
     assert rates.take("ada", 100.125) == 1
-    # Who comes when it is due finds a token.
+    # A caller that comes when it is due gets a token.
     assert [rates.take("ada", 100 + due) for due in (0.25, 0.5, 0.75, 1)] == [0, 0, 0, 0]
-    # Those that were told to come are past.
+    # The times that were given out have passed.
     assert rates.take("ada", 104.0) == 0
     assert [rates.take("ada", 104.0) for _ in range(4)] == [0, 0, 0, 0.25]
 
@@ -126,11 +126,11 @@ def test_who_has_not_called_for_a_second_is_forgotten() -> None:
     for number in range(10_000):
         rates.take(f"caller-{number}", number / 100)
     assert len(rates) <= 100
-    # And nobody before: a bucket that is empty is still there.
+    # And not before: an empty bucket is still there.
     assert rates.take("caller-9999", 100.0) > 0
 
 
-# Callers with names
+# Named callers
 
 
 def test_who_calls_too_often_is_told_when_to_come_again_and_served_then(limited: Limited) -> None:
@@ -144,7 +144,7 @@ def test_who_comes_again_at_once_is_told_later(limited: Limited) -> None:
     check(over_the_rate(lambda: caller.call("List", namespace="n")))
     while outcome(lambda: caller.call("List", namespace="n")) is not grpc.StatusCode.OK:
         refusals += 1
-    # By the second in which there is no token. Told at once, it would come again a thousand times.
+    # While there is no token, the server delays refusals. Otherwise there would be a thousand of them.
     assert refusals <= 10
 
 
@@ -198,7 +198,7 @@ def test_health_and_reflection_are_not_counted(limited: Limited) -> None:
 
 
 def import_all(client: Client, texts: list[str]) -> None:
-    """Writes each text by a message of its own, all in one Import."""
+    """Write each text in its own message, all in one Import."""
     method = BY_NAME["Import"]
     request_type = GetMessageClass(method.input_type)
     messages = [request_type(namespace="many", items=[{"text": text}]) for text in texts]
@@ -206,7 +206,7 @@ def import_all(client: Client, texts: list[str]) -> None:
 
 
 def exported(client: Client) -> list[str]:
-    """The texts of one Export."""
+    """Return the texts of one Export."""
     method = BY_NAME["Export"]
     request = GetMessageClass(method.input_type)(namespace="many")
     return [answer.item.text for answer in client.start(method, request) if answer.HasField("item")]
@@ -240,7 +240,7 @@ def test_a_client_comes_again_when_it_is_told_to(anonymous_address: str, kind: s
         assert len(client.retrieve()) == 2
 
 
-# Callers without names
+# Unnamed callers
 
 
 def test_without_names_each_namespace_has_a_rate(anonymous: Client) -> None:

@@ -1,4 +1,4 @@
-"""Chat logs and files of items, as they are found in the world, become items without loss."""
+"""Real-world chat logs and files of items become items without loss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DATA_URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
 
 
 def read(text: str | bytes, **settings: Any) -> list[MemoryItem | StateEntry]:
-    """The records of a file with this content, all of them such as the client can send."""
+    """Return the records of a file with this content, all of them valid for the client."""
     raw = text.encode() if isinstance(text, str) else text
     records = list(read_records(raw.splitlines(keepends=True), name="log.jsonl", **settings))
     for record in records:

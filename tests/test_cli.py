@@ -25,7 +25,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(server: ServerProcess, namespace: str) -> Run:
-    """Runs a command in the test's namespace; what it prints must not be an error unless that is expected."""
+    """Run a command in the test's namespace; it must not print an error unless the test expects one."""
     environment = {"MEMORY_SERVICE_ADDRESS": server.address, "MEMORY_SERVICE_NAMESPACE": namespace}
 
     def run(*arguments: str, stdin: str | bytes | None = None, exit_code: int = 0) -> Result:
@@ -321,7 +321,7 @@ def test_import_from_stdin_tells_the_bad_line(run: Run) -> None:
 def test_export_is_imported_exactly(run: Run, server: ServerProcess, namespace: str, tmp_path: Path) -> None:
     with MemoryClient(server.address, namespace=namespace) as client:
         picture = BinaryPart(b"\x00\xff", "image/png", content_length=2)
-        # First, so that the namespace holds its clients' own vectors.
+        # First, so that the namespace stores vectors of clients.
         client.add("vector", embedding=[0.1, 0.2, 0.3], session_id="s")
         client.add(chat_message("user", "see", picture), labels={"a": "b"}, metadata={"m": [1, None]})
         client.save_state("plan", {"step": 1.5}, description="d")
@@ -337,7 +337,7 @@ def test_export_is_imported_exactly(run: Run, server: ServerProcess, namespace: 
 
 
 def essence(record: dict[str, Any]) -> dict[str, Any]:
-    """What an import keeps: all but what the server sets at the time of the write."""
+    """Return what an import keeps: everything except the fields that the server sets on each write."""
     left_out = {"revision", "update_time"} | (
         {"create_time", "version"} if record["kind"] == "state" else set()
     )

@@ -1,4 +1,4 @@
-"""Credentials and encryption of the commands that talk to a server."""
+"""Credentials and encryption of commands that talk to a server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def demanding() -> Iterator[DemandingServer]:
 
 
 def namespaces(address: str, *options: str, exit_code: int = 0, **environment: str) -> Result:
-    """Run a command that prints nothing where there is nothing."""
+    """Run a command that prints nothing for an empty server."""
     variables = {f"MEMORY_SERVICE_{name}": value for name, value in environment.items()}
     command = ("namespaces", "--address", address, *options)
     result = CliRunner(env=variables).invoke(main, command)
@@ -49,7 +49,7 @@ def test_the_api_key_comes_from_its_variable_a_file_or_the_option(
     namespaces(demanding.address, API_KEY_FILE=at)
     namespaces(demanding.address, "--api-key-file", at)
     namespaces(demanding.address, "--api-key", "good-typed")
-    # What was typed wins over the environment.
+    # An option takes precedence over the environment.
     namespaces(demanding.address, "--api-key-file", at, API_KEY="good-variable")
     namespaces(demanding.address, "--api-key", "good-typed", API_KEY_FILE=at)
     sent = [authorization.removeprefix("Bearer good-") for _, authorization in demanding.asked]
@@ -94,7 +94,7 @@ def test_a_key_is_not_sent_over_a_network_in_plaintext() -> None:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of certificates."""
+    """A folder with certificates."""
     folder = tmp_path_factory.mktemp("certificates")
     write_all(folder)
     return folder
@@ -102,7 +102,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def mutual(files: Path) -> Iterator[ServerProcess]:
-    """A real server that asks for clients' certificates."""
+    """A real server that requires client certificates."""
     pair = ("--tls-certificate", str(files / "server.pem"), "--tls-key", str(files / "server.key"))
     flags = ("--store", "memory", "--embedder", "none", "--tls-client-ca", str(files / "ca.pem"))
     with ServerProcess(flags=(*flags, *pair)) as server:
@@ -129,7 +129,7 @@ def test_a_connection_that_fails_tells_what_may_be_wrong(mutual: ServerProcess, 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Iterator[tuple[ServerProcess, str]]:
-    """A real server that asks for clients' certificates and for API keys, and a key."""
+    """A real server that requires client certificates and API keys, and a key."""
     folder = tmp_path_factory.mktemp("guarded")
     key = keys_in(folder).token(roles=("read", "write"))
     pair = ("--tls-certificate", str(files / "server.pem"), "--tls-key", str(files / "server.key"))
@@ -139,7 +139,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Iterator[t
 
 
 def of(files: Path) -> list[str]:
-    """The options for a connection to the servers that ask for certificates."""
+    """The options to connect to the servers that require certificates."""
     paths = {"--tls-ca": "ca.pem", "--tls-certificate": "client.pem", "--tls-key": "client.key"}
     return [word for name, file in paths.items() for word in (name, str(files / file))]
 
@@ -167,7 +167,7 @@ QUERY = """-d '{"namespace":"default","options":{"query_text":"what does Ada dri
 
 
 def words(line: str, files: Path, key: str) -> list[str]:
-    """The words of a printed line, with what only a caller has in the place of its capitals."""
+    """Return the words of a printed line, with the caller's values in the place of capitals."""
     own = {"CA.pem": "ca.pem", "CLIENT.pem": "client.pem", "CLIENT.key": "client.key"}
     for name, file in own.items():
         line = line.replace(name, str(files / file))
@@ -177,7 +177,7 @@ def words(line: str, files: Path, key: str) -> list[str]:
 def test_the_calls_that_a_server_prints_work_on_it(guarded: tuple[ServerProcess, str], files: Path) -> None:
     server, key = guarded
     known = Config(tls_certificate=files / "server.pem", tls_client_ca=files / "ca.pem", auth=("keys",))
-    # A server that listens on every address prints one that a client can ask.
+    # A server that listens on every address prints one that a client can use.
     everywhere = f"0.0.0.0:{server.address.rpartition(':')[2]}"
     for address in (server.address, everywhere):
         add, retrieve = first_calls(known, address)

@@ -34,7 +34,7 @@ WHY = "It is worth remembering for long"
 
 @pytest.fixture
 def run(server: ServerProcess, namespace: str) -> Run:
-    """Runs a command in the test's namespace; what it prints must not be an error unless that is expected."""
+    """Run a command in the test's namespace; it must not print an error unless the test expects one."""
     environment = {"MEMORY_SERVICE_ADDRESS": server.address, "MEMORY_SERVICE_NAMESPACE": namespace}
 
     def run(*arguments: str, stdin: str | bytes | None = None, exit_code: int = 0) -> Result:
@@ -56,7 +56,7 @@ def save(run: Run, content: str, category: str, *options: str) -> Any:
 
 
 def moved(run: Run) -> tuple[str, str]:
-    """Has the user move; returns the ids of both memories."""
+    """Let the user move house; return the ids of both memories."""
     london = save(run, "User lives in London", "identity", "--valid-from", "2025-01-01")
     paris = save(run, "User lives in Paris", "identity", "--valid-from", "2026-01-31T12:00:00Z")
     return london["memory"]["id"], paris["memory"]["id"]

@@ -227,7 +227,7 @@ def test_an_import_of_nothing(client: MemoryClient) -> None:
 
 
 def test_an_export_is_imported_exactly(client: MemoryClient, namespace: str) -> None:
-    # First, so that the namespace holds its clients' own vectors.
+    # First, so that the namespace stores vectors of clients.
     client.add("vector", embedding=[1.0, 0.5, 0.25], id="v")
     client.add(WHOLE_MESSAGE, session_id="s", labels={"a": "b"}, metadata={"m": 1}, create_time=TIME)
     client.save_state("plan", {"step": 1}, description="d")
@@ -241,7 +241,7 @@ def test_an_export_is_imported_exactly(client: MemoryClient, namespace: str) -> 
 
 
 def essence(record: MemoryItem | StateEntry) -> object:
-    """What an import keeps: all but what the server sets at the time of the write."""
+    """Return what an import keeps: everything except the fields that the server sets on each write."""
     if isinstance(record, StateEntry):
         return record.key, record.value, record.description, record.expire_time
     kept = ("id", "session_id", "content", "create_time", "expire_time", "labels", "metadata", "embedding")

@@ -1,4 +1,4 @@
-"""Client certificates as credentials: what gRPC has verified, named in the file of keys."""
+"""Client certificates as credentials: identities that gRPC has verified, named in the file of keys."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Pair:
     key: ec.EllipticCurvePrivateKey
 
     def pem(self) -> tuple[bytes, bytes]:
-        """Key and certificate, as gRPC wants them."""
+        """Key and certificate in gRPC's form."""
         key = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return key, self.certificate.public_bytes(Encoding.PEM)
 
 
 def signed(names: list[str], authority: Pair | None = None, alternatives: tuple[Any, ...] = ()) -> Pair:
-    """A certificate with these common names; without an authority, one that signs itself."""
+    """Return a certificate with these common names; without an authority it is self-signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
     now = datetime.now(UTC)
@@ -72,7 +72,7 @@ class Secured:
     keys: KeyMaker
 
     async def answer(self, client: Pair | None, metadata: Metadata = (), namespace: str = "a") -> str:
-        """What Add into a namespace answers a client with this certificate: the name of a code."""
+        """Return the code of an Add into a namespace by a client with this certificate."""
         key, chain = client.pem() if client else (None, None)
         root = self.authority.pem()[1]
         credentials = grpc.ssl_channel_credentials(root, key, chain)
@@ -88,14 +88,14 @@ class Secured:
             return "OK"
 
     def client(self, *names: str, uri: str = "") -> Pair:
-        """A certificate that the authority has signed; `uri` may be several, with spaces between them."""
+        """Return a certificate that the authority has signed; `uri` may be several, separated by spaces."""
         alternatives = tuple(x509.UniformResourceIdentifier(each) for each in uri.split())
         return signed(list(names), self.authority, alternatives)
 
 
 @pytest_asyncio.fixture(params=["mtls", "keys,mtls", "keys"])
 async def secured(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Secured]:
-    """The services, each way in which certificates and keys may be asked for."""
+    """The services with each way to require certificates and keys."""
     keys = keys_in(tmp_path)
     keys.make("ada", ["a"], ["write"], certificate="spiffe://example/ada")
     keys.make("bob", ["b"], ["write"], certificate="CN=bob")
@@ -120,7 +120,7 @@ async def secured(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 @pytest.mark.parametrize("secured", ["mtls", "keys,mtls"], indirect=True)
 async def test_a_certificate_that_is_named_is_a_credential(secured: Secured) -> None:
     ada, bob = secured.client("x", uri="spiffe://example/ada"), secured.client("bob")
-    # Its URI says who it is, and its common name whoever asked for it chose.
+    # The URI counts as its identity: whoever requested the certificate chose its common name.
     both = secured.client("bob", uri="spiffe://example/ada")
     assert [await secured.answer(client, namespace="a") for client in (ada, bob, both)] == [
         "OK",
@@ -148,7 +148,7 @@ async def test_other_certificates_are_none(secured: Secured) -> None:
     ]
     answers = [await secured.answer(client) for client in clients]
     assert answers == ["UNAUTHENTICATED"] * len(clients)
-    # Not signed by the authority: the transport itself refuses.
+    # Not signed by the authority: the transport itself refuses it.
     forged = signed(["bob"], signed(["authority"]))
     assert {await secured.answer(client) for client in (forged, None)} == {"UNAVAILABLE"}
 
@@ -178,7 +178,7 @@ async def test_a_certificate_that_could_be_taken_for_another_names_nobody(secure
     for what, client in clients.items():
         for namespace in ("a", "b"):
             assert await secured.answer(client, namespace=namespace) == "UNAUTHENTICATED", what
-    # Names beside those that count are no matter.
+    # Names of other kinds do not matter.
     for client in (secured.client("bob", uri="https://example/bob"), secured.client("bob")):
         for _ in range(2):
             assert await secured.answer(client, namespace="b") == "OK"

@@ -1,4 +1,4 @@
-"""Credentials and encryption of the Python clients, synchronous and asynchronous."""
+"""Credentials and encryption of the synchronous and the asynchronous Python client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Connect = Callable[..., Any]
 
 @pytest.fixture(params=["sync", "async"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Makes clients of one kind, which are closed at the end."""
+    """Create clients of one kind, which are closed at the end."""
     with ExitStack() as stack:
         runner = stack.enter_context(asyncio.Runner())
 
@@ -53,7 +53,7 @@ def demanding() -> Iterator[DemandingServer]:
 
 
 def numbered() -> Callable[[], str]:
-    """A source of tokens: good-1, good-2, and so on."""
+    """A source of tokens: good-1, good-2, …"""
     count = iter(range(1, 100))
     return lambda: f"good-{next(count)}"
 
@@ -217,7 +217,7 @@ def test_no_secret_is_shown(demanding: DemandingServer, connect: Connect) -> Non
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of certificates."""
+    """A folder with certificates."""
     folder = tmp_path_factory.mktemp("certificates")
     write_all(folder)
     return folder
@@ -225,7 +225,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def mutual(files: Path) -> Iterator[ServerProcess]:
-    """A real server that asks for clients' certificates."""
+    """A real server that requires client certificates."""
     pair = ("--tls-certificate", str(files / "server.pem"), "--tls-key", str(files / "server.key"))
     flags = ("--store", "memory", "--embedder", "none", "--tls-client-ca", str(files / "ca.pem"))
     with ServerProcess(flags=(*flags, *pair)) as server:
@@ -233,7 +233,7 @@ def mutual(files: Path) -> Iterator[ServerProcess]:
 
 
 def tls(files: Path, client: str = "", ca: str = "ca", **more: Any) -> dict[str, Any]:
-    """Settings of a client that trusts an authority and presents a certificate."""
+    """Return settings of a client that trusts an authority and presents a certificate."""
     own = {}
     if client:
         own["client_certificate"] = (files / f"{client}.pem").read_bytes()
@@ -245,7 +245,7 @@ def test_a_client_with_a_certificate_is_served(mutual: ServerProcess, files: Pat
     for settings in (tls(files, "client"), tls(files, "client", tls_server_name="localhost")):
         memory = connect(mutual.address, namespace="tls", **settings)
         assert memory.add("hello").content == "hello"
-        # An upload of the asynchronous client goes over a channel of its own.
+        # The asynchronous client uploads over a separate channel.
         assert memory.import_items([MemoryItem(content="one")]).imported_count == 1
 
 

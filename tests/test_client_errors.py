@@ -1,6 +1,6 @@
-"""How the Python client behaves when a server refuses, fails, goes away and comes back.
+"""The Python client's behaviour when a server refuses, fails, is down or comes back.
 
-The servers are gRPC's own, with handlers of a few lines: a real one fails too seldom.
+The servers are gRPC's own, with handlers of a few lines: a real one rarely fails.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DOMAIN = "memory_service.v1"
 
 
 def details(code: int, *messages: Message) -> tuple[tuple[str, bytes], ...]:
-    """The trailing metadata of an error with these details."""
+    """Return the trailing metadata of an error with these details."""
     status = status_pb2.Status(code=code, message="text")
     for message in messages:
         packed = any_pb2.Any()
@@ -56,7 +56,7 @@ def refuse(context: grpc.ServicerContext, code: grpc.StatusCode, text: str, *mes
 
 
 class Server:
-    """A gRPC server that answers MemoryService with the handlers it is given, by method name."""
+    """A gRPC server with the given handlers for methods of MemoryService."""
 
     def __init__(self, address: str = "127.0.0.1:0", **handlers: Handler) -> None:
         kinds = {
@@ -88,7 +88,7 @@ class Server:
 
 
 def refused_with(code: grpc.StatusCode, *messages: Message) -> MemoryServiceError:
-    """The error that a client raises for an Add that is refused so."""
+    """Return the error that a client raises for an Add that is refused like this."""
     handler: Handler = lambda request, context: refuse(context, code, "text", *messages)
     with Server(Add=handler) as server, MemoryClient(server.address, max_attempts=1) as client:
         with pytest.raises(MemoryServiceError) as caught:
@@ -197,7 +197,7 @@ def test_no_error_shows_grpc() -> None:
     assert error.__suppress_context__
 
 
-# gRPC's server says CANCELLED to a call that comes in the moment in which it stops.
+# While it stops, gRPC's server refuses new calls with CANCELLED.
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
 def test_a_call_is_retried_with_the_same_request_id_while_the_server_is_unavailable(
     code: grpc.StatusCode,
@@ -313,7 +313,7 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
 
 
 def item_added(revision: int, *, sent_to: int | None = None) -> memory_pb2.WatchResponse:
-    """The change of one item; `sent_to` is the revision that is complete with it."""
+    """Return the change of one item; `sent_to` is the last revision that is complete with it."""
     change = memory_pb2.Change(
         type=memory_pb2.CHANGE_TYPE_ITEM_ADDED, revision=revision, item_id=f"i{revision}"
     )
@@ -321,7 +321,7 @@ def item_added(revision: int, *, sent_to: int | None = None) -> memory_pb2.Watch
 
 
 class BreakingWatch:
-    """Sends changes 1, 2, 3, ... from where it is asked to, and breaks after each but the last."""
+    """Sends changes 1, 2, 3, … after the requested revision, and fails after each except the last."""
 
     def __init__(self) -> None:
         self.asked: list[int | None] = []

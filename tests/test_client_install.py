@@ -1,6 +1,6 @@
-"""The Python client as a newcomer installs it: into an empty environment, beside older packages.
+"""The Python client as a new user installs it: into an empty environment, beside older packages.
 
-These tests install packages from the registry that pip is configured for.
+These tests install packages from pip's configured registry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OLDEST = ("grpcio==1.71.2", "protobuf==5.29.*")
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a program that has to succeed; return what it printed."""
+    """Run a program that must succeed; return its output."""
     ended = subprocess.run(
         [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False, timeout=150
     )
@@ -30,12 +30,12 @@ def run(*command: str | Path, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the client and the oldest packages that it is said to run on."""
+    """The Python of an environment with the client and the oldest packages that it supports."""
     folder = tmp_path_factory.mktemp("newcomer")
     run(sys.executable, "-m", "venv", folder / "venv", folder=folder)
     python = folder / "venv" / "bin" / "python"
-    # A wheel, as a registry would hand it out: what is missing in it is missing here. It is built from a
-    # copy, for the build leaves files beside the sources.
+    # A wheel, as a registry would deliver it: a file that is missing from it is missing here. It is built
+    # from a copy, because the build leaves files beside the sources.
     shutil.copytree(CLIENT, folder / "client", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     build = (python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps")
     run(*build, folder / "client", "--wheel-dir", folder, folder=folder)
@@ -58,7 +58,7 @@ def test_the_first_example_of_the_readme_runs_there(
     assert "127.0.0.1:50051" in example and '"ada"' in example
     code = example.replace("127.0.0.1:50051", server.address).replace('"ada"', repr(namespace))
     (project / "main.py").write_text(code)
-    # Warnings are errors: a package that complains of another would be seen.
+    # Warnings are errors, so that deprecation warnings of other packages are noticed.
     assert run(python, "-W", "error", "main.py", folder=project) == "Ada likes tea\n"
 
 

@@ -1,4 +1,4 @@
-"""Facts about a user through the Python client: each test runs with both clients."""
+"""Facts about a user through the Python client; each test runs with both clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No field of the services for items, state and administration is forgotten by the client."""
+"""The client leaves out no field of the services for items, state and administration."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def options_sent(**given: Any) -> memory_pb2.RetrieveOptions:
 
 
 def test_zero_is_sent_where_it_does_not_mean_the_same_as_nothing() -> None:
-    """No token at all is a bound, and a weight of 0 for words is not the default."""
+    """Zero tokens is a limit, and a weight of 0 for words is not the default."""
     options = options_sent(max_tokens=0, weights=ScoreWeights(lexical=0, recency_half_life=0))
     assert options.HasField("max_tokens")
     assert fields_sent(options.weights) == {"lexical", "recency_half_life"}
@@ -165,7 +165,7 @@ def test_every_field_of_a_move_can_be_sent() -> None:
 
 
 VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
-    # The value, its message, what only the message has, what only the value has.
+    # The value, its message, fields of the message only, fields of the value only.
     (MemoryItem, memory_pb2.MemoryItem.DESCRIPTOR, CONTENT, {"content", "degraded"}),
     (Change, memory_pb2.Change.DESCRIPTOR, set(), set()),
     (Result, memory_pb2.RetrieveResult.DESCRIPTOR, set(), set()),
@@ -205,7 +205,7 @@ def test_every_field_of_an_item_is_a_parameter_of_its_addition(client: Any) -> N
         "kind",
         "facet_json",
         "degraded",
-        "provenance",  # Of a version: it is said when an item is added, and never changed.
+        "provenance",  # Of a version: it is set when an item is added, and never changes.
     }
     assert parameters - {"request_id"} == set_by_callers
     until = datetime.now(UTC) + timedelta(hours=1)
@@ -234,7 +234,7 @@ def test_items_of_other_services_are_read_where_they_are_asked_for(client: Any) 
     client.save_memory("I prefer green tea", "preference", "What the user drinks")
     document = client.add_document("A text about tea.")
     for find in (client.retrieve, client.list_items):
-        # Without kinds these are the items of a conversation.
+        # Without kinds, these are the items of a conversation.
         assert {kind_of(found) for found in find()} == {"plain", "message"}
         assert {kind_of(found) for found in find(kinds=["plain"])} == {"plain"}
         assert {kind_of(found) for found in find(kinds=["user_memory", ItemKind.FRAGMENT])} == {

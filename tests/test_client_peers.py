@@ -1,4 +1,4 @@
-"""The Python client and its peers of the corpus leave no field out, of no request and of no response."""
+"""The Python client and its peers of the corpus leave out no field of any request or response."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ _SET_BY_THE_SERVER = {
         "provenance",
     },
 }
-"""Fields that a request has no use for, and that no method has a parameter for."""
+"""Fields that have no effect in a request, and that no method has a parameter for."""
 
 
 _NOT_RETURNED = {
     "revision": {
-        # What was written tells it.
+        # The written item or state has it.
         *("Add", "BatchAdd", "Update", "SaveState"),
         *("StoreInteraction", "StoreResponse", "StoreReflection"),
         # Entries come one by one, whatever page they were on.
@@ -74,15 +74,15 @@ _NOT_RETURNED = {
     # The returned item has no revision then, and the returned items are fewer.
     "skipped": {"Add"},
     "skippedCount": {"BatchAdd"},
-    # They stand in the items, and in the document.
+    # In the items and in the document.
     "degraded": {"BatchAdd"},
     "fragments": {"HandleMessage"},
 }
-"""Fields of responses that the client does not return by themselves, by the methods."""
+"""Fields of responses that the client does not return separately, by method."""
 
 
 def may_be_inexpressible(message: str, field: str) -> bool:
-    """Whether a field of a request is one that the methods of the client do not offer."""
+    """Return whether a field of a request is one that the client's methods do not offer."""
     if field.rpartition(".")[2] == "pageToken":
         return True  # The client fetches the pages itself.
     path = f"{message}.{field}"
@@ -94,7 +94,7 @@ def may_be_inexpressible(message: str, field: str) -> bool:
 
 
 class Recorder:
-    """Takes every call, keeps its requests and answers with nothing in particular."""
+    """Accepts every call, records its requests and returns an empty response."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
@@ -105,7 +105,7 @@ class Recorder:
         self._server.start()
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop the server."""
         self._server.stop(None).wait()
 
 
@@ -155,7 +155,7 @@ def peer(recorder: Recorder, request: pytest.FixtureRequest) -> Iterator[Peer]:
 
 
 def fields(message: Descriptor, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Each field of a message and of those in it, as a path and the JSON of a message that has it."""
+    """Yield each field, at any depth, as a path and the JSON of a message that has it."""
     for field in message.fields:
         kind = field.message_type
         if kind is None or kind.full_name in _LEAVES or kind.GetOptions().map_entry:
@@ -185,7 +185,7 @@ def _leaf(field: FieldDescriptor) -> Any:
 
 
 def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> dict[str, Any]:
-    """The request with the fields without which the client cannot be called at all."""
+    """Return the request with the fields that the client's methods require."""
     needed: dict[str, Any] = {
         "SaveState": {"value": 1},
         "EvaluateForStorage": {"result": 1},
@@ -210,7 +210,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
 
 
 def holds(sent: Any, written: Any) -> bool:
-    """Whether all that was written was sent."""
+    """Return whether everything that was written was sent."""
     if isinstance(written, dict):
         return isinstance(sent, dict) and all(holds(sent.get(key), inner) for key, inner in written.items())
     if isinstance(written, list):
@@ -233,7 +233,7 @@ def test_no_field_of_a_request_is_left_out(method: MethodDescriptor, peer: Peer,
 
 
 def asked(peer: Peer, method: MethodDescriptor, request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a call with this request."""
+    """Return the response to a call with this request."""
     request = with_what_is_needed(method, request)
     written = {"requests": [request]} if method.client_streaming else {"request": request}
     call = f"{method.containing_service.name}/{method.name}"

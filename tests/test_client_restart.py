@@ -1,4 +1,4 @@
-"""A server that is restarted under the Python client: no caller notices, and each write is applied once."""
+"""A server restarts under the Python client: no caller notices, and each write is applied once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from server_process import ServerProcess
 
 
 class Writers:
-    """Threads that add numbered items, each through a client of its own, until they are told to stop."""
+    """Threads that add numbered items until they are stopped, each through its own client."""
 
     def __init__(self, address: str, kind: str, count: int) -> None:
         self._address, self._kind = address, kind
@@ -39,7 +39,7 @@ class Writers:
                     self._progress.notify_all()
 
     def go_on(self, writes: int = 20) -> None:
-        """Return when each has written so many more, or one has failed."""
+        """Return when each thread has written this many more, or one has failed."""
         goals = [count + writes for count in self.acknowledged]
         with self._progress:
             self._progress.wait_for(
@@ -47,7 +47,7 @@ class Writers:
             )
 
     def stop(self) -> None:
-        """Have them end."""
+        """Stop the threads."""
         self._ended.set()
         for thread in self._threads:
             thread.join()
@@ -80,7 +80,7 @@ def test_how_long_a_call_waits_for_a_server_that_is_gone(tmp_path: Path) -> None
     with ServerProcess(tmp_path) as server:
         address = server.address
         fast = MemoryClient(address, wait_for_ready=False, max_attempts=1)
-        # One more attempt: the first may still be sent to the broken connection, and be told so.
+        # One more attempt: the first may still be sent over the broken connection, and fail.
         patient = MemoryClient(address, timeout_s=1, max_attempts=2)
         for client in (fast, patient):
             client.add("x")
@@ -88,7 +88,7 @@ def test_how_long_a_call_waits_for_a_server_that_is_gone(tmp_path: Path) -> None
         fast.add("y")
     with pytest.raises(DeadlineExceeded):
         patient.add("y")
-    # What has no limit of time does not wait for ever, and a wrong address is told at once.
+    # A call without a timeout does not wait for ever, and a wrong address fails immediately.
     with pytest.raises(Unavailable):
         patient.flush()
     with MemoryClient(address, max_attempts=1) as client, pytest.raises(Unavailable):

@@ -1,4 +1,4 @@
-"""What a retrieval can be asked for through the Python client: each test runs with both clients."""
+"""Retrieval options of the Python client; each test runs with both clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of several servers: where calls go, and that callers get no error when one of them goes away."""
+"""Clients of several servers: where calls go, and that callers get no error when one server is down."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def two() -> Iterator[list[ServerProcess]]:
-    """Two servers with records of their own, so that it shows which of them was asked."""
+    """Two servers with separate records, which show which of them was called."""
     with ServerProcess(flags=MEMORY) as first, ServerProcess(flags=MEMORY) as second:
         yield [first, second]
 
@@ -126,11 +126,11 @@ def test_each_server_is_tried_at_once_and_then_after_pauses() -> None:
     pauses = [delay for _, delay in delays(5, False, failure())]
     assert pauses[:2] == [0, 0]
     assert 0.08 <= pauses[2] <= 0.12 and 0.16 <= pauses[3] <= 0.24
-    assert len(delays(2, False, failure())) == 2  # Each server once, at least.
+    assert len(delays(2, False, failure())) == 2  # At least each server once.
     assert delays(1, True, failure()) == []
-    assert len(delays(5, True, failure())) == 12  # It waits.
+    assert len(delays(5, True, failure())) == 12  # It keeps waiting.
     assert len(delays(5, True, failure(reason="SHUTTING_DOWN"))) == 4
-    # What the servers share is not better at another.
+    # Another server does not help with a resource that the servers share.
     assert {server for server, _ in delays(5, True, failure(reason="LLM_UNAVAILABLE"))} == {0}
     assert delays(5, True, failure("NOT_FOUND", "ITEM_NOT_FOUND")) == []
 
@@ -178,14 +178,14 @@ def test_a_server_that_is_away_at_first_is_passed_over(two: list[ServerProcess],
     for client in connected(of(two), "ada", kind):
         client.save_state("k", 1)
         assert client.load_state("k").value == 1
-        # An import is tried once, at a server that is not known to be away.
+        # An import is tried once, at a server that is not known to be down.
         client.import_items([])
     with MemoryClient(second.address, namespace="ada") as other:
         assert other.load_state("k").version == 1
 
 
 def test_a_watch_goes_on_at_the_next_server(tmp_path: Path, kind: str) -> None:
-    # Their namespaces have the same revisions, as those of servers of one database have.
+    # Their namespaces have the same revisions, like those of servers that share a database.
     with ExitStack() as running:
         two = [running.enter_context(ServerProcess(flags=MEMORY)) for _ in range(2)]
         first, second = in_order(two, "ada")

@@ -1,4 +1,4 @@
-"""No field of the services for facts, interactions, documents and oversight is forgotten by the client."""
+"""The client leaves out no field of the services for facts, interactions, documents and oversight."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def method_name(rpc: str) -> str:
 
 
 def value_for(parameter: inspect.Parameter) -> Any:
-    """A value that is not the default one, by the parameter's type."""
+    """Return a value that is not the default, by the parameter's type."""
     if "MemoryCategory" in parameter.annotation:
         return ["context"] if parameter.annotation.startswith("Sequence") else "context"
     if "SourceKind" in parameter.annotation:
@@ -139,7 +139,7 @@ def test_an_update_names_the_fields_that_are_given_and_no_others() -> None:
 
 
 def test_zero_is_sent_where_it_does_not_mean_the_same_as_nothing() -> None:
-    """A limit of 0 asks for nothing, an expected version of 0 for a document that does not exist."""
+    """A limit of 0 returns nothing, and an expected version of 0 means that no document exists."""
     search = user_memories.search_memories
     named = {
         name: None if "None" in parameter.annotation else type(OF_TYPE[parameter.annotation])()
@@ -152,7 +152,7 @@ def test_zero_is_sent_where_it_does_not_mean_the_same_as_nothing() -> None:
 
 
 VALUES: list[tuple[type, Descriptor, set[str], set[str]]] = [
-    # The value, its message, what only the message has, what only the value has.
+    # The value, its message, fields of the message only, fields of the value only.
     (UserMemory, user_memory_pb2.UserMemory.DESCRIPTOR, {"ttl"}, set()),
     (MemorySource, user_memory_pb2.MemorySource.DESCRIPTOR, set(), set()),
     (Importance, user_memory_pb2.Importance.DESCRIPTOR, set(), set()),

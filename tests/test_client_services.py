@@ -1,4 +1,4 @@
-"""Interactions, documents and oversight through the Python client: each test runs with both clients."""
+"""Interactions, documents and oversight through the Python client; each test runs with both clients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def llm() -> Iterator[ScriptedOpenAI]:
 
 @pytest.fixture
 def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server of the test's own: after some failures a model is not asked for a while."""
+    """A server for one test: after some failures it pauses the model for a while."""
     flags = ["--store", "memory", "--embedder", "none", *llm.flags]
     with ServerProcess(flags=flags, env=llm.environment()) as process:
         yield process
@@ -51,7 +51,7 @@ def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 
 @pytest.fixture(params=["sync", "async"])
 def llm_client(request: pytest.FixtureRequest, llm_server: ServerProcess, namespace: str) -> Iterator[Any]:
-    """A client of a server that asks a language model."""
+    """A client of a server that uses a language model."""
     yield from connected(llm_server.address, namespace, request.param)
 
 
@@ -313,7 +313,7 @@ def test_what_the_language_model_decided_and_what_it_cost(
 def test_a_language_model_that_fails_is_told(llm_client: Any, llm: ScriptedOpenAI, namespace: str) -> None:
     llm_client.save_state("kudos_givers", ["athlete_123"])
     llm.answer(Reply("no JSON at all"))
-    goal = f"Who gave me kudos? ({namespace})"  # Not one that the cache knows the answer to.
+    goal = f"Who gave me kudos? ({namespace})"  # Not one that is in the cache.
     found = llm_client.check_relevance(goal)
     assert found.decided_by == DecidedBy.RULES
     assert [failure.reason for failure in found.failures] == ["LLM_INVALID_ANSWER"]

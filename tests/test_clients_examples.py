@@ -1,4 +1,4 @@
-"""The examples of the page of all clients: compiled and run."""
+"""The examples of the page of all clients are compiled and run."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ PAGE = (CLIENTS / "README.md").read_text()
 
 
 def example(page: str, language: str) -> str:
-    """The example of a page in a language."""
+    """Return the example of a page in a language."""
     (program,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert isinstance(program, str)
     return program
 
 
 def moved(program: str, server: ServerProcess, namespace: str) -> str:
-    """An example that goes to another server and namespace."""
+    """Return the example with another server and namespace."""
     assert "127.0.0.1:50051" in program and '"ada"' in program
     return program.replace("127.0.0.1:50051", server.address).replace('"ada"', f'"{namespace}"')
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty project in TypeScript that has the package of this repository."""
+    """An empty TypeScript project with the package of this repository."""
     client = CLIENTS / "typescript"
     if not (client / "node_modules").is_dir():
         leave_out("the packages of the TypeScript client are not installed: run make test")
@@ -51,7 +51,7 @@ def tsc(folder: Path) -> str:
 
 
 def run_typescript(program: str, project: Path) -> str:
-    """Compiles an example in strict mode and runs it."""
+    """Compile an example in strict mode and run it."""
     (project / "example.mts").write_text(program)
     strict = ["--strict", "--module", "NodeNext", "--target", "ES2022", "--skipLibCheck", "--types", "node"]
     run([tool("node"), tsc(project), *strict, "example.mts"], project, timeout_s=240)
@@ -59,7 +59,7 @@ def run_typescript(program: str, project: Path) -> str:
 
 
 def run_go(program: str, folder: Path) -> str:
-    """Runs an example with the module of this repository."""
+    """Run an example with the module of this repository."""
     (folder / "main.go").write_text(program)
     return run([tool("go"), "run", str(folder / "main.go")], CLIENTS / "go", timeout_s=500)
 

@@ -1,4 +1,4 @@
-"""The server's clock goes on evenly, whatever the machine's does."""
+"""The server's clock runs steadily, whatever the machine's clock does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAY = 86_400 * SECOND
 
 
 class Machine:
-    """A machine whose clock is set anew as a test says."""
+    """A machine whose clock the test sets."""
 
     def __init__(self) -> None:
         self.wall_ns = 20_000 * DAY
@@ -74,7 +74,7 @@ def test_what_has_expired_by_the_machine_has_expired_for_good() -> None:
     machine.wall_ns -= 3 * DAY
     machine.go_on(SECOND)
     assert machine.clock.latest_ns() == ahead
-    # Nor does it stand still for as long as the machine's needs to come there: the server's own goes on.
+    # It does not stand still until the machine's clock has caught up either: the server's own clock runs on.
     machine.go_on(2 * DAY)
     assert machine.clock.latest_ns() > ahead
 

@@ -1,4 +1,4 @@
-"""The queue of commits: what becomes a group, and what it does when a group cannot be undone."""
+"""The queue of commits: how groups form, and what happens when a group cannot be rolled back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Unforeseen(BaseException):
 
 
 class NoSpace(DiskSpace):
-    """Fails in a way that nobody handles."""
+    """Fails with an error that no code handles."""
 
     def look(self, connection: Connection) -> None:
         raise Unforeseen
@@ -126,7 +126,7 @@ async def test_a_fault_while_a_group_is_undone_fails_it_and_stops_the_queue(
 
 
 class BrokenLog:
-    """A log that cannot be written, such as a pipe that nobody reads any more."""
+    """A log that cannot be written, such as a closed pipe."""
 
     def error(self, *_: object, **__: object) -> None:
         raise BrokenPipeError
@@ -188,13 +188,13 @@ async def test_a_fault_where_the_view_of_the_loop_begins_or_ends_leaves_nobody_w
     for number in range(2):
         with pytest.raises(Unavailable):
             await asyncio.wait_for(queue.write(insert(number), published.append), 60)
-    # What the loop can still not read is not in memory either.
+    # Memory does not get ahead of the records that the loop can read.
     assert published == []
     await queue.close()
 
 
 async def committed_and_not_published(folder: Path, rows: int) -> None:
-    """Returns in the turn of the loop in which the commit of a write is done, before the loop hears of it."""
+    """Return in the loop's turn in which the write is committed, before the loop learns of it."""
     other = connect(folder / "records.db")
     for _ in range(1000):
         await asyncio.sleep(0)
@@ -208,7 +208,7 @@ async def committed_and_not_published(folder: Path, rows: int) -> None:
 
 @pytest.mark.parametrize("heavy", [False, True], ids=["on the loop", "in the thread"])
 async def test_the_loop_reads_nothing_that_is_not_published(tmp_path: Path, heavy: bool) -> None:
-    """Else one read would see a write, and the next one, of what is in memory, would not."""
+    """Otherwise a read from the database would see a write that the next read, from memory, would not."""
     queue = open_queue(tmp_path, lambda _: None)
     reader = queue._reader
     seen: list[object] = []
@@ -229,7 +229,7 @@ async def test_the_loop_reads_nothing_that_is_not_published(tmp_path: Path, heav
 async def test_the_log_stays_short_though_writes_never_pause_and_the_loop_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite begins the log anew only once all of it is in the database file and nobody reads it."""
+    """SQLite restarts the log only once all of it is in the database file and has no reader."""
     pages = 64
     monkeypatch.setattr(commit_queue, "CHECKPOINT_PAGES", pages)
     queue = open_queue(tmp_path, lambda _: None)
@@ -252,7 +252,7 @@ async def test_who_read_with_a_connection_of_his_own_waits_until_it_is_published
     writing = asyncio.create_task(queue.write(insert(1), lambda _: published.append(1)))
     await committed_and_not_published(tmp_path, 1)
     assert published == []
-    # Not by wait_for, which lets the loop go on before it asks.
+    # Not wait_for, which lets the loop run before the call.
     async with asyncio.timeout(60):
         await queue.published()
         assert published == [1]

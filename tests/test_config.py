@@ -1,4 +1,4 @@
-"""Settings that make no sense are told before the server starts."""
+"""Inconsistent settings are reported before the server starts."""
 
 from __future__ import annotations
 

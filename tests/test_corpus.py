@@ -16,12 +16,12 @@ from corpus_servers import Servers
 from server_stores import chosen_stores
 
 CASES = corpus.load()
-# Over the first of them every client is run, over the others the stubs alone: no client can tell them apart.
+# Every client runs over the first store, the stubs alone over the others: clients cannot tell stores apart.
 STORES = [store for store in chosen_stores() if store != "memory"] or ["hnsw"]
 
 
 def _runs() -> Iterator[tuple[str, str, Case]]:
-    """Every client with every case, and over the other stores each case once that leaves the choice."""
+    """Yield every case for every client, and for other stores each case that does not choose its store."""
     yield from ((peer, STORES[0], case) for peer in PEERS for case in CASES)
     yield from (
         ("server", s, case) for s in STORES[1:] for case in CASES if "--store" not in case.server.flags
@@ -32,12 +32,12 @@ RUNS = [
     pytest.param(*run, id=f"{run[0]}{'' if run[1] == STORES[0] else '-' + run[1]}-{run[2].label}")
     for run in _runs()
 ]
-# The language that a peer is written in, whose list of left-out cases counts for it.
+# The language of each peer; the language's list of left-out cases applies to it.
 LANGUAGES = {"python": "python", "python-async": "python", "go": "go", "typescript": "typescript"}
 
 
 def left_out(peer: str) -> dict[str, str]:
-    """The cases that a peer cannot run, by label, each with the reason."""
+    """Return the cases that a peer cannot run, by label, each with the reason."""
     if peer not in LANGUAGES:
         return {}
     path = ROOT / "clients" / LANGUAGES[peer] / "corpus-left-out.json"
@@ -46,7 +46,7 @@ def left_out(peer: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """The servers of the run."""
+    """The servers of this run."""
     servers = Servers(lambda: tmp_path_factory.mktemp("corpus"))
     yield servers
     servers.close()
@@ -54,7 +54,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture(scope="module")
 def peers(peer_programs: PeerPrograms, servers: Servers) -> Iterator[Peers]:
-    """The peers of the run, which end before their servers."""
+    """The peers of this run, which end before their servers."""
     peers = Peers(peer_programs)
     yield peers
     peers.close()

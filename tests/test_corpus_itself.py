@@ -1,4 +1,4 @@
-"""What the corpus has to hold, and that its runner and matcher judge rightly."""
+"""The corpus is complete, and its runner and matcher judge correctly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = [step for case in CASES for step in case.steps if "call" in step]
 _README = (corpus.VECTORS / "README.md").read_text(encoding="utf-8")
 
 
-# What it has to hold
+# Required contents
 
 
 def test_there_are_enough_cases() -> None:
@@ -62,11 +62,11 @@ def test_every_field_of_a_request_occurs() -> None:
         for field in method.input_type.fields
         if field.json_name not in sent[call]
     ]
-    # `all_pages` has the runner send these.
+    # The runner sends these for `all_pages`.
     assert [name for name in missing if not name.endswith((".page_token", ".page_size"))] == []
 
 
-# How it judges
+# Verdicts
 
 
 @pytest.mark.parametrize(

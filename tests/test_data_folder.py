@@ -1,4 +1,4 @@
-"""A data folder that somebody else's hands are on while a server works on it."""
+"""A data folder that something else changes while a server uses it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_second_server_is_kept_out_though_the_lock_file_is_gone(tmp_path: Path
 
         (folder / "LOCK").unlink()
         is_kept_out(folder)
-        # Who was refused has made a new one, and a file that is new is not locked.
+        # The refused server has made a new file, which is not locked.
         (folder / "LOCK").unlink(missing_ok=True)
         (folder / "LOCK").touch()
         is_kept_out(folder)
@@ -57,7 +57,7 @@ def test_a_second_server_is_kept_out_though_the_lock_file_is_gone(tmp_path: Path
 
 
 def test_the_file_keeps_a_second_server_out_where_folders_cannot_be_locked(tmp_path: Path) -> None:
-    """Stands for an earlier release too, which locks the file alone."""
+    """Stands for an earlier release too, which locks only the file."""
     folder = tmp_path / "data"
     folder.mkdir()
     with (folder / "LOCK").open("a") as lock:
@@ -69,13 +69,13 @@ def test_the_file_keeps_a_second_server_out_where_folders_cannot_be_locked(tmp_p
 
 
 def is_refused(call: Callable[..., object], request: object) -> None:
-    """A call ends with the typed error of a disk that cannot be used."""
+    """Check that a call fails with the typed error of an unusable disk."""
     told = refusal(call, request)
     assert (told.code, told.reason) == (grpc.StatusCode.UNAVAILABLE, "STORAGE_UNAVAILABLE")
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """All files of a folder, if there is one."""
+    """Return all files of a folder, if it exists."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -90,7 +90,7 @@ def replace(path: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Puts another in its place that the server may not look into; root may, so it has nothing there."""
+    """Replace the folder by one that the server may not enter, and empty, because root may enter it."""
     folder.rename(folder.with_name("former"))
     folder.mkdir(0o000)
 
@@ -132,7 +132,7 @@ def test_what_the_next_start_would_not_find_is_not_acknowledged(
         eventually(lambda: not is_serving(api), "health that tells")
         assert any('"data_folder_lost"' in line for line in server.log)
         assert server.terminate() == 0
-        # What somebody else has put there stays as it is, and nothing is put there where they have not.
+        # The server leaves foreign files unchanged and does not create a missing folder again.
         assert "the folder" not in damage or contents(folder) == left
 
 
@@ -149,7 +149,7 @@ def test_health_tells_it_though_nobody_writes(tmp_path: Path, connect: Connect) 
         with grpc.insecure_channel(server.health_address) as channel:
             answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
             assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
-        # It is for good: what was written meanwhile elsewhere is not known.
+        # It stays refused: the server does not know what was written elsewhere meanwhile.
         (tmp_path / "former").rename(folder)
         is_refused(api.memory.Add, pb.AddRequest(namespace=NS, item=pb.MemoryItem(text="more")))
         assert api.found(NS) == ["kept"]
@@ -192,7 +192,7 @@ def test_old_files_of_the_audit_log_may_be_put_elsewhere(tmp_path: Path, connect
     folder = tmp_path / "data"
     with ServerProcess(folder, flags=[*FLAGS, "--audit"]):
         pass
-    # As a file that is full is followed by another.
+    # Like the file that follows a full one.
     first = newest(folder)
     last = max(line.sequence for line in entries(folder / "audit"))
     first.with_name(f"audit-{last + 1:012}.jsonl").touch(0o600)

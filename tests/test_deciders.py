@@ -1,4 +1,4 @@
-"""The contract of deciders: what each answer must be, by rules, by a model, and by a careless model."""
+"""The contract of deciders: valid answers of rules, of a model, and of a careless model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LLM, RULES = DecidedBy.LLM, DecidedBy.RULES
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOpenAI]:
-    """A server that the `openai` package of this process asks."""
+    """A server that this process's `openai` package calls."""
     with ScriptedOpenAI() as provider:
         for name, value in provider.environment().items():
             monkeypatch.setenv(name, value)
@@ -52,7 +52,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOpenAI]:
 
 @pytest.fixture
 async def llm(provider: ScriptedOpenAI) -> AsyncIterator[OpenAILlm]:
-    """The model of that server."""
+    """A model on that server."""
     llm = OpenAILlm(LlmSettings(retries=0))
     yield llm
     await llm.close()
@@ -60,7 +60,7 @@ async def llm(provider: ScriptedOpenAI) -> AsyncIterator[OpenAILlm]:
 
 @dataclass
 class Asked:
-    """One who decides, and the model behind it, if there is one."""
+    """A decider, and the model behind it, if there is one."""
 
     name: str
     provider: ScriptedOpenAI
@@ -69,7 +69,7 @@ class Asked:
     async def ask(
         self, question: Callable[[Decider], Awaitable[A]], good: Answer, careless: Answer
     ) -> tuple[A, DecidedBy]:
-        """Ask; a model answers with the one or with the other."""
+        """Ask; a model gives the good or the careless answer."""
         self.provider.answer(good if self.name == "model" else careless)
         deciding = Deciders(None if self.name == "rules" else self.llm).begin(DecidedBy.UNSPECIFIED, "ns")
         return await deciding.ask(question)
@@ -77,16 +77,16 @@ class Asked:
 
 @pytest.fixture(params=["rules", "model", "careless model"])
 def asked(request: pytest.FixtureRequest, provider: ScriptedOpenAI, llm: OpenAILlm) -> Asked:
-    """Each who may be asked."""
+    """Each decider."""
     return Asked(request.param, provider, llm)
 
 
 def decided(asked: Asked, by: DecidedBy) -> bool:
-    """Whether a good answer of a model counted: else this would be a test of rules."""
+    """Return whether a good answer of a model counted; otherwise the test would only test rules."""
     return by is LLM if asked.name == "model" else True
 
 
-# What every answer must be
+# Requirements of every answer
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_a_request_to_remember_counts_wherever_it_is(
 
 
 def compared(relations: Mapping[str, str]) -> Answer:
-    """A model's answer about facts by id."""
+    """Return a model's answer about facts by id."""
     return {"facts": [{"id": id, "relation": said, "reason": "r"} for id, said in relations.items()]}
 
 
@@ -157,7 +157,7 @@ async def test_verdicts_come_in_the_order_of_the_facts_and_the_same_words_are_a_
 
 
 def found(content: str, message: int, quote: str) -> Answer:
-    """A fact as a model finds it."""
+    """Return a fact as a model finds it."""
     fact = {"content": content, "category": "identity", "message": message, "quote": quote}
     return fact | {"reasoning": "Tells who the user is"}
 
@@ -228,7 +228,7 @@ async def test_facts_that_exclude_each_other_are_told_in_pairs(asked: Asked) -> 
 
 
 def output(result: Any, key: str = "") -> ToolOutput:
-    """A result of a tool; keys are lower case, descriptions short."""
+    """Return a tool's result; keys must be lower case, descriptions short."""
 
     def problem(name: str, text: str) -> str:
         allowed = text.islower() and text.isprintable() if name == "key" else len(text) < 400
@@ -260,7 +260,7 @@ async def test_keys_of_rules_are_short_and_in_snake_case(goal: str) -> None:
 
 
 async def candidates(goal: str, keys: list[str]) -> tuple[KeySearch, list[Candidate]]:
-    """A search over keys with nothing but names, and what it finds."""
+    """Return a search over keys without descriptions, and its result."""
     search = await RulesDecider(Words()).search(goal)
     for at, key in enumerate(keys):
         search.add(StateEntry(key, b"null", 1, at, at, None, 4, "", at))
@@ -299,7 +299,7 @@ async def test_a_command_is_recognised(asked: Asked, text: str, command: str) ->
     assert await asked.ask(lambda d: d.command(text, commands), {}, {}) == (command, RULES)
 
 
-# Who decides
+# Choice of the decider
 
 
 async def test_rules_answer_every_question() -> None:
@@ -346,7 +346,7 @@ async def test_a_decider_that_cannot_answer_says_so(llm: OpenAILlm) -> None:
     ):
         with pytest.raises(Undecided):
             await question
-    # Nobody asked the model, so nothing went wrong.
+    # The model was not called, so nothing failed.
     assert (model.failures, model.usage.call_count) == ([], 0)
     with pytest.raises(Undecided):
         await Deciding(Decider()).ask(lambda d: d.word("I sing"))

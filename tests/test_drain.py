@@ -1,4 +1,4 @@
-"""What is in flight when something stops: SIGTERM, a provider that hangs or fails, too many calls."""
+"""Calls in progress during a stop: SIGTERM, a provider that hangs or fails, too many calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def texts(api: Api) -> list[str]:
 
 
 def failure(api: Api) -> Any:
-    """Returns the error that a read ends with, if it does."""
+    """Return the error of a read, or None."""
     try:
         api.items("ns")
     except grpc.RpcError as error:
@@ -60,7 +60,7 @@ def test_a_write_in_flight_is_finished_before_the_server_stops(
         write = api.memory.Add.future(add_request("in flight"))
         assert provider.asked.wait(30)
         stopping = pool.submit(server.terminate)
-        # The server has understood the signal, and the write is still waiting.
+        # The server has handled the signal, and the write is still waiting.
         assert next(health).status == NOT_SERVING
         assert not write.done()
         provider.may_answer.set()
@@ -81,11 +81,11 @@ def test_connections_are_closed_to_new_calls_while_others_finish(
         write = api.memory.Add.future(add_request("in flight"))
         assert provider.asked.wait(30)
         stopping = pool.submit(server.terminate)
-        # Who is refused asks again at once. A client that counts its tries would run out of them; one whose
-        # connection is closed waits for the next server.
+        # A refused client retries immediately. With a limited number of attempts it would run out of them; a
+        # client with a closed connection waits for the next server.
         while (error := failure(other)) is None or rpc_status.from_call(error) is not None:
             assert not stopping.done()
-        # One that comes in that very moment is cancelled; clients try both again.
+        # A call that arrives at that very moment is cancelled; clients retry both codes.
         assert error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
         assert not write.done()
         provider.may_answer.set()
@@ -109,7 +109,7 @@ def test_an_open_watch_ends_and_does_not_hold_up_the_stop(
 
 
 class Writer:
-    """Adds items until a call fails, and keeps what was acknowledged and what was not."""
+    """Adds items until a call fails, and records which were acknowledged and which were not."""
 
     def __init__(self, api: Api, name: str, progress: threading.Semaphore) -> None:
         self._api = api
@@ -195,7 +195,7 @@ def test_streams_beyond_the_limit_are_refused_and_others_live_on(tmp_path: Path,
         request = pb.WatchRequest(namespace="ns")
         streams = [api.memory.Watch(request) for _ in range(limit - limit // 4)]
         assert {next(stream).revision for stream in streams} == {0}
-        # The last quarter is for those who have few.
+        # The last quarter is for namespaces with few streams.
         assert refusal(api.memory.Watch, request).metadata["limit"] == str(limit)
         others = [pb.WatchRequest(namespace=f"other-{number}") for number in range(limit // 4)]
         few = [api.memory.Watch(other) for other in others]
@@ -206,7 +206,7 @@ def test_streams_beyond_the_limit_are_refused_and_others_live_on(tmp_path: Path,
         api.memory.Add(add_request("seen"))
         assert {next(stream).change.item.text for stream in streams} == {"seen"}
         streams[0].cancel()
-        # The place of a stream that ended is free again.
+        # A stream that ends frees its place.
         eventually(
             lambda: outcome(lambda: next(api.memory.Watch(others[0]))) is grpc.StatusCode.OK, "a place"
         )

@@ -1,4 +1,4 @@
-"""An embedder that is down, slow or rate-limited costs no write: vectors come when it is back."""
+"""An embedder that is down, slow or rate-limited fails no write: vectors follow when it is back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
 DIMENSION = 32
-# So short that a test need not wait, and yet a pause.
+# Short enough for a test, and yet a pause.
 PAUSE_S = 0.2
 FLAGS = [
     *EmbeddingProvider.flags, "--embedding-dimension", str(DIMENSION), "--embedder-retries", "0",
@@ -51,7 +51,7 @@ def reasons(response: pb.RetrieveResponse | pb.AddResponse) -> list[int]:
 
 
 def by_vector(api: Api, text: str) -> dict[str, float]:
-    """The scores of all that has a vector, by text, for the vector that the provider has for a text."""
+    """Search by the provider's vector of a text; return the score of each item that has a vector, by text."""
     embedding = pb.Embedding(values=vector_of(text, DIMENSION))
     response = api.retrieve("ns", query_embedding=embedding, limit=-1)
     return {result.item.text: result.score for result in response.results}
@@ -170,7 +170,7 @@ def test_a_failing_provider_is_left_alone_and_asked_again_after_a_pause(
         api = connect(server)
         for n in range(20):
             assert reasons(add(api, f"heron {n}")) == [PENDING]
-        # Three failures open the circuit; the work in the background is one of those who ask.
+        # Three failures open the circuit; one of them is the background task's.
         assert len(provider.requests) == 3
         for _ in range(5):
             assert reasons(api.retrieve("ns", query_text="heron")) == [UNAVAILABLE]
@@ -198,7 +198,7 @@ def test_texts_that_the_provider_refuses_keep_no_other_from_its_vector(
         eventually(lambda: is_filled(api, 10), "vectors to be filled in")
         assert set(by_vector(api, "good 0")) == {text for text in texts if text.startswith("good")}
         assert len(api.found("ns", query_text="bad", limit=-1)) == 10
-        # Nothing of what was refused is tried again, nor told to the log.
+        # Refused texts are not tried again, and the log does not contain them.
         asked = len(provider.requests)
         add(api, "good again")
         assert len(provider.requests) == asked + 1
@@ -214,7 +214,7 @@ def test_a_provider_that_refuses_everything_loses_no_item_its_vector(
     with start(provider, tmp_path) as server:
         api = connect(server)
         assert reasons(add(api, "a heron")) == [PENDING]
-        # It has tried, and has found that it is not the text.
+        # It has tried, and has found that the text is not the cause.
         eventually(lambda: ["text"] in provider.requests, "the provider to be asked for something harmless")
         assert api.stats("ns").pending_count == 1
         provider.refuses = lambda text: False

@@ -1,4 +1,4 @@
-"""The example configuration of Envoy: what it says of calls is what the clients and the servers do."""
+"""Envoy's example configuration: its statements about calls match the clients and the servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_calls_go_by_the_header_that_clients_send(resources: dict[str, Any]) -> 
     (route,) = host["routes"]
     assert route["route"]["hash_policy"] == [{"header": {"header_name": HEADER}}]
     assert route["route"]["cluster"] == resources["clusters"][0]["name"]
-    # Calls that may not be sent twice look like the others; streams have no end, and nothing holds them back.
+    # Calls that may not be repeated look like the others; streams never end, and have no timeout.
     assert not any("retry_policy" in part for part in (route["route"], host, manager["route_config"]))
     assert (route["route"]["timeout"], manager["stream_idle_timeout"]) == ("0s", "0s")
     assert [part["name"] for part in manager["http_filters"]] == ["envoy.filters.http.router"]

@@ -1,4 +1,4 @@
-"""A namespace that is deleted and made anew while it is read: the new one is not told as the old."""
+"""A namespace is deleted and created again during a read, which must not return the new contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory_service.limits import Limits
 from memory_service.store import Store
 
 NS = "ns"
-# Items, and as many states: more than a reader has the contents of at once.
+# Items, and as many states: more than a reader loads at once.
 COUNT = 20
 
 
@@ -34,14 +34,14 @@ async def store(request: pytest.FixtureRequest, tmp_path: Any) -> AsyncIterator[
 
 
 async def fill(store: Store, count: int) -> None:
-    """Write items and states: whatever came before has the same ids at the same revisions."""
+    """Write items and states; those of every namespace have the same ids at the same revisions."""
     writes = [build_write(f"i{number}") for number in range(count)]
     states = [build_state(f"k{number}") for number in range(count)]
     await store.add_items(NS, writes, states=states)
 
 
 def replace_during(store: Store, method: str, at: int, count: int) -> None:
-    """Have the namespace deleted, and made anew with `count` items, before the `at`th call of a method."""
+    """Delete the namespace and create it again with `count` items before the `at`th call of a method."""
     read, asked = getattr(store, method), 0
 
     async def replaced(*args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rules that find facts about the user in what they say."""
+"""Rules that find facts about the user in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two facts: the same, contradicting, or different; by rules with real vectors, and by a language model."""
+"""Two facts: the same, contradictory or different; by rules with real vectors, and by a language model."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ D, C, F = Relation.DUPLICATE, Relation.CONTRADICTION, Relation.DIFFERENT
 
 @pytest.fixture(scope="module")
 def embedder() -> LocalEmbedder:
-    """The embedder that is always there."""
+    """The embedder that is always available."""
     return LocalEmbedder()
 
 
 @pytest.fixture
 async def nearness(embedder: LocalEmbedder) -> list[float]:
-    """The cosine of each pair."""
+    """Return the cosine of each pair."""
     return await similarities(PAIRS, embedder)
 
 
 @pytest.fixture
 def judged(embedder: LocalEmbedder, nearness: list[float]) -> list[Judged]:
-    """What the rules say of each pair, with the local embedder."""
+    """Return the rules' verdict on each pair, with the local embedder."""
     return judge(PAIRS, nearness, embedder.duplicate_threshold)
 
 
 def relation(new: str, known: str, similarity: float | None = 1.0) -> Relation:
-    """What the rules say of two facts whose vectors are as near as can be."""
+    """Return the rules' verdict on two facts with vectors of this similarity."""
     return compare(new, known, similarity, 0.9).relation
 
 
 def wrong(judged: list[Judged]) -> list[tuple[str, str, str]]:
-    """What was judged wrong, to be shown by a failing assertion."""
+    """Return the wrong verdicts, for the message of a failing assertion."""
     return [(each.pair.new, each.pair.known, each.reason) for each in judged if not each.right]
 
 
@@ -82,7 +82,7 @@ def test_what_is_taken_for_a_duplicate_is_one(judged: list[Judged], held_out_onl
     assert precision(some, D) >= 0.95, wrong(duplicates)
     found = recall(some, D, "paraphrase")
     print(f"recall on paraphrases {found:.3f}, precision {precision(some, D):.3f}")
-    # Not a bar but a floor: rules that find next to nothing would be precise, too.
+    # Not a target but a minimum: rules that find next to nothing would also be precise.
     assert found >= 0.5
 
 
@@ -138,7 +138,7 @@ def test_a_contradiction_needs_no_near_vectors() -> None:
     assert relation("User lives in Paris", "User lives in London", 0.1) is C
 
 
-# What changes a meaning
+# Changes of meaning
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_what_differs_in_meaning_is_no_duplicate(new: str, known: str) -> None:
 @pytest.mark.parametrize(
     ("new", "known"),
     [
-        # There may be several of these.
+        # A user may have several of these.
         ("User has a brother named Max", "User has a brother named Tom"),
         ("User's brother is named Max", "User's brother is named Tom"),
         ("User's cat is named Max", "User's cat is named Tom"),
@@ -205,7 +205,7 @@ def test_what_differs_in_meaning_is_no_duplicate(new: str, known: str) -> None:
         ("User's work email is a@b.org", "User's private email is c@d.org"),
         ("User has 2 meetings", "User has 3 meetings"),
         ("User prefers tea over coffee", "User prefers juice over coffee"),
-        # Both hold, one of them more exactly, or at another time.
+        # Both are true, one of them more exactly, or at another time.
         ("User lives in Paris", "User lives in France"),
         ("User lives in a flat", "User lives in Paris"),
         ("User works at a hospital", "User works at Google"),
@@ -221,12 +221,12 @@ def test_what_differs_in_meaning_is_no_duplicate(new: str, known: str) -> None:
         ("User weighs 80 kg", "User weighs 176 pounds"),
         ("User wakes up at 7:00", "User wakes up at 7 am"),
         ("User's phone number is +49 170 5550142", "User's phone number is 0170-5550142"),
-        # Something else is said.
+        # The statements differ.
         ("User's manager is Carla", "User's manager is strict"),
         ("User's phone is broken", "User's phone number is 555-0100"),
         ("User is a nurse", "User is a vegetarian"),
         ("User works at Google", "User's wife works at Microsoft"),
-        # The negation is about a part.
+        # The negation concerns a part.
         ("User does not like coffee in the evening", "User likes coffee"),
         ("User doesn't love coffee", "User likes coffee"),
         ("User doesn't always eat breakfast", "User eats breakfast"),
@@ -306,7 +306,7 @@ def test_what_forbids_a_duplicate_is_told() -> None:
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOpenAI]:
-    """A server that the `openai` package of this process asks."""
+    """A server that this process's `openai` package calls."""
     with ScriptedOpenAI() as provider:
         for name, value in provider.environment().items():
             monkeypatch.setenv(name, value)
@@ -315,25 +315,25 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOpenAI]:
 
 @pytest.fixture
 async def llm(provider: ScriptedOpenAI) -> AsyncIterator[OpenAILlm]:
-    """The model of that server."""
+    """A model on that server."""
     llm = OpenAILlm(LlmSettings(retries=0))
     yield llm
     await llm.close()
 
 
 def answer(*facts: tuple[str, str, str]) -> dict[str, object]:
-    """An answer of the model: id, relation and reason of each fact."""
+    """Return an answer of the model: id, relation and reason of each fact."""
     names = ("id", "relation", "reason")
     return {"facts": [dict(zip(names, fact, strict=True)) for fact in facts]}
 
 
 def decider(llm: OpenAILlm, *, insist: bool = True) -> LlmDecider:
-    """Who asks the model on one call."""
+    """Return a decider that asks the model on one call."""
     return LlmDecider(llm, Owner("", b""), RulesDecider(Words()), insist=insist)
 
 
 async def by_model(asked: LlmDecider, new: str, known: dict[str, str]) -> dict[str, Verdict]:
-    """Ask the model, which has to answer; return what it says by id."""
+    """Ask the model, which must answer; return its relations by id."""
     verdicts = await asked.compare(new, [Known(*each) for each in known.items()], 0.9)
     return dict(zip(known, verdicts, strict=True))
 

@@ -1,4 +1,4 @@
-"""Queues that take turns: what is next, what is ahead, and who gives way."""
+"""Queues that take turns: the next entry, the entries ahead, and those that give way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Owner = tuple[str, str]
 
 
 def filled(*owners: Owner) -> FairQueue[str, tuple[Owner, int]]:
-    """A queue in which each owner put something in this order: itself, and a number."""
+    """Return a queue in which owners put entries in this order: the owner and a number."""
     queue = FairQueue[str, tuple[Owner, int]]()
     for number, owner in enumerate(owners):
         queue.put(owner, (owner, number))
@@ -19,7 +19,7 @@ def filled(*owners: Owner) -> FairQueue[str, tuple[Owner, int]]:
 
 
 def taken(queue: FairQueue[str, tuple[Owner, int]]) -> list[tuple[Owner, int]]:
-    """All that is there, in the order in which it is taken."""
+    """Return all entries in the order in which they are taken."""
     found = []
     while (waiting := queue.take()) is not None:
         found.append(waiting)
@@ -72,7 +72,7 @@ def test_the_longest_queue_gives_way() -> None:
     queue = filled(*[A1] * 5, *[A2] * 2)
     assert queue.push_out_for(A3) == (A1, 4)
     assert queue.push_out_for(A2) == (A1, 3)
-    # It would have no more than the other one then.
+    # It would then have no more than the other owner.
     assert queue.push_out_for(A2) is None
     assert len(queue) == 5
 
@@ -81,7 +81,7 @@ def test_the_caller_with_most_gives_way_however_it_spreads_that() -> None:
     queue = filled(*(("a", str(number)) for number in range(6)), B1)
     assert queue.push_out_for(B1) == (("a", "5"), 5)
     assert len(queue) == 6
-    # One that has much already does not make others give way.
+    # An owner with many entries does not displace others.
     assert queue.push_out_for(("a", "new")) is None
     assert len(taken(queue)) == 6
 

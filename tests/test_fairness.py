@@ -1,4 +1,4 @@
-"""Who asks for much waits for itself: in the queue of commits, in that of long searches, on the way in."""
+"""A greedy owner delays only itself: in the commit queue, in the queue of long searches, on arrival."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHER = replace(ANYBODY, name="other")
 
 
 class Commits:
-    """A queue of commits that waits until it may begin, and what it does then, in order."""
+    """A commit queue that waits until the test lets it begin, and records its work in order."""
 
     def __init__(self, folder: Path) -> None:
         self.done: list[str] = []
@@ -55,7 +55,7 @@ class Commits:
         self._may_begin.wait(60)
 
     async def begin(self) -> None:
-        """Returns when the next writes have to wait."""
+        """Return when the next writes have to wait."""
         await asyncio.to_thread(self._begun.wait, 60)
 
     def write(self, owner: str, *, heavy: bool = False, caller: Caller = ANYBODY) -> None:
@@ -65,7 +65,7 @@ class Commits:
         self._writes.append(asyncio.ensure_future(write))
 
     async def finish(self) -> list[list[str]]:
-        """Lets all be written; returns the groups that they were committed in, without the first."""
+        """Let all writes finish; return the groups that they were committed in, without the first."""
         await asyncio.sleep(0)
         self._may_begin.set()
         await asyncio.gather(*self._writes)
@@ -128,7 +128,7 @@ async def test_writes_that_are_not_heavy_share_a_group_up_to_one_that_is(tmp_pat
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two namespaces whose searches take long."""
+    """A folder with two namespaces in which searches take long."""
     folder = tmp_path_factory.mktemp("filled")
 
     async def fill() -> None:
@@ -153,7 +153,7 @@ async def store(filled: Path) -> AsyncIterator[SqliteStore]:
 
 
 class Searches:
-    """Long searches, and in which order they ended."""
+    """Long searches and the order in which they ended."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -173,7 +173,7 @@ class Searches:
 
 async def test_namespaces_take_turns_in_long_searches(store: SqliteStore) -> None:
     searches = Searches(store)
-    # Views are read, one after the other.
+    # The views are loaded, one after the other.
     alone = [await searches.ask(namespace) for namespace in ("greedy", "modest")]
     searches.answered.clear()
     found = await asyncio.gather(*(searches.ask(n) for n in ["greedy"] * 10 + ["modest"] * 2))
@@ -188,7 +188,7 @@ async def test_where_too_many_long_searches_wait_those_of_the_greedy_are_refused
     searches.answered.clear()
     asked = ["greedy"] * (WAITING_MAX + 3) + ["modest"] * 2
     await asyncio.gather(*(searches.ask(namespace) for namespace in asked), return_exceptions=True)
-    # One is under way; two had no room, and two more had to make some.
+    # One is running; two found no room, and two more were displaced.
     assert searches.refused == ["greedy"] * 4
     assert searches.answered.count("modest") == 2
     assert len(searches.answered) == len(asked) - 4
@@ -204,7 +204,7 @@ async def test_a_long_search_that_could_not_begin_in_time_is_refused(store: Sqli
 
 
 async def test_a_long_search_finds_what_a_short_one_does_by_words_and_by_vectors(store: SqliteStore) -> None:
-    # No word of the query tells of this item: its vector alone brings it in.
+    # No word of the query is in this item: only its vector leads to it.
     near, far = np.eye(8, dtype=np.float32)[:2]
     await store.add_items("modest", [build_write("near", "zebra", near)])
     await store.add_items("modest", [build_write("far", "zebra", far)])
@@ -236,7 +236,7 @@ async def test_a_view_does_not_change_under_a_search(store: SqliteStore) -> None
     view.searched.acquire()
     changing = Thread(target=change)
     changing.start()
-    # As long as it likes: it has to wait.
+    # It has to wait, however long the search takes.
     changing.join(0.3)
     happened.append("searched")
     view.searched.release()

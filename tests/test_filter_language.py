@@ -1,4 +1,4 @@
-"""The language of filters: what it reads, what it refuses and where, and that no text harms it."""
+"""The filter language: valid filters, errors and their places, and that no text breaks the parser."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ READ = {
 def test_what_a_filter_says(text: str) -> None:
     parsed = LANGUAGE.parse("filter", text)
     assert parsed == READ[text]
-    # True is 1 to Python, and to a filter it is not.
+    # In Python, 1 == True; in a filter they differ.
     assert repr(parsed) == repr(READ[text])
 
 
@@ -193,7 +193,7 @@ def test_what_is_refused_and_where(text: str) -> None:
     assert expected in refused.value.problem
     assert refused.value.metadata["column"] == str(column)
     assert refused.value.field == "options.filter"
-    # A long text does not come back whole.
+    # The message does not repeat a long text in full.
     assert len(refused.value.message) < 250
 
 

@@ -1,4 +1,4 @@
-"""Filters through the API: with and without a query, page by page, and in the documents."""
+"""Filters through the API: with and without a query, page by page, and in the docs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 
 
 def fill(api: Api, namespace: str) -> None:
-    """Six items, of which each differs from the others in something."""
+    """Six items; each differs from the others in something."""
     for n in range(6):
         message = pb.ChatMessage(
             role=pb.ROLE_USER if n % 2 else pb.ROLE_ASSISTANT,
@@ -232,11 +232,11 @@ def test_any_text_may_be_looked_for(api: Api, namespace: str, value: str) -> Non
         assert ids(api.retrieve(namespace, filter=text)) == {"it"}, text
 
 
-# The document
+# The docs
 
 
 def rows(heading: str) -> list[tuple[str, str]]:
-    """The rows of the table in the document that begins so: a filter, and what it says beside it."""
+    """Return the rows of the docs' table that begins like this: a filter and the text beside it."""
     table = FILTERS.partition(f"| filter | {heading} |\n|---|---|\n")[2].partition("\n\n")[0]
     return [(text, said) for text, said in re.findall(r"^\| `(.+)` \| (.+) \|$", table, re.MULTILINE)]
 

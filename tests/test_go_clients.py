@@ -1,4 +1,4 @@
-"""The Go clients by Go's own means: format, vet, staticcheck, tests under the race detector."""
+"""The Go clients with Go's own tools: format, vet, staticcheck, tests under the race detector."""
 
 from __future__ import annotations
 

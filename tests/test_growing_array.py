@@ -1,4 +1,4 @@
-"""Arrays that grow at their end, small and large."""
+"""Small and large arrays that grow at their end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_service.indexes.arrays import GrowingArray
 
 
 def resident_bytes() -> int:
-    """What this process has in memory."""
+    """Return this process's resident memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -42,7 +42,7 @@ def test_a_large_one_is_rarely_copied_and_takes_no_memory_for_its_room() -> None
         places.add(array.view.ctypes.data)
     assert len(places) < 8
     assert array.nbytes == 64 << 20
-    # Not even half as much again, of the eight times that are reserved.
+    # Not even half as much again, although eight times as much is reserved.
     assert resident_bytes() - before < 96 << 20
 
 

@@ -1,4 +1,4 @@
-"""A real grpcurl against a real server: what a person tries first from the shell."""
+"""A real grpcurl against a real server: first steps in the shell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Grpcurl = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def grpcurl(server: ServerProcess) -> Grpcurl:
-    """Runs grpcurl with arguments before and after the address."""
+    """Run grpcurl with arguments before and after the address."""
     binary = tool("grpcurl")
 
     def run(*arguments: str, data: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
@@ -89,5 +89,5 @@ def test_an_error_is_printed_with_its_details_decoded(grpcurl: Grpcurl) -> None:
     assert ended.returncode != 0
     for expected in ("InvalidArgument", "ERROR_REASON_INVALID_FIELD", "fieldViolations", '"namespace"'):
         assert expected in ended.stderr
-    # What grpcurl prints of a detail that it cannot decode.
+    # grpcurl prints this for a detail that it cannot decode.
     assert "@value" not in ended.stderr

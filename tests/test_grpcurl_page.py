@@ -1,4 +1,4 @@
-"""The page about grpcurl: every command on it is run in its order, and prints what the page shows."""
+"""The page about grpcurl: its commands run in order and print what the page shows."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ ELLIPSIS = "…"
 
 @dataclass(frozen=True)
 class Step:
-    """A command of the page, and what the page says that it prints."""
+    """A command of the page and its output on the page."""
 
     command: str
     output: str
 
 
 def is_complete(command: str) -> bool:
-    """Whether a shell would run this rather than ask for another line."""
+    """Return whether a shell would run this rather than ask for another line."""
     if command.endswith("\\\n"):
         return False
     parsed = subprocess.run(["bash", "-n"], input=command, capture_output=True, text=True, check=False)
-    # A here-document without its end is a warning only.
+    # Bash only warns of a here-document without its end.
     return parsed.returncode == 0 and not parsed.stderr
 
 
 def steps() -> list[Step]:
-    """The commands of the page, in their order."""
+    """Return the commands of the page in order."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -55,7 +55,7 @@ STEPS = steps()
 
 
 def pattern(shown: str) -> str:
-    """The page's output as a pattern: "…" is any text of a line, and alone on a line any lines."""
+    """Return the page's output as a pattern: "…" is any text of a line, and alone on a line any lines."""
     parts = []
     for line in shown.splitlines():
         if line.strip() == ELLIPSIS:
@@ -66,7 +66,7 @@ def pattern(shown: str) -> str:
 
 
 def tidy(printed: str) -> str:
-    """An output as a terminal shows it: tabs as columns, nothing at the end of a line, a last newline."""
+    """Return an output as a terminal shows it: tabs as columns, no trailing spaces, a last newline."""
     return "".join(line.expandtabs().rstrip() + "\n" for line in printed.rstrip("\n").splitlines())
 
 
@@ -75,7 +75,7 @@ def is_as_shown(shown: str, printed: str) -> bool:
 
 
 def second_server() -> ServerProcess:
-    """The server that the page starts beside the first one, with the page's settings."""
+    """Return the server that the page starts beside the first one, with the page's settings."""
     (line,) = re.findall(rf"^(.*memory-service serve .*) --address {SECOND_ADDRESS}$", PAGE, re.MULTILINE)
     settings, _, flags = line.partition(".venv/bin/memory-service serve ")
     env = dict(setting.split("=", 1) for setting in shlex.split(settings))
@@ -83,7 +83,7 @@ def second_server() -> ServerProcess:
 
 
 def script(address: str, second_address: str) -> str:
-    """All commands for one shell, each followed by a NUL that leaves `$?` as it was."""
+    """Return all commands as one script; a NUL that keeps `$?` follows each."""
     separator = "{ code=$?; printf '\\0'; (exit $code); }\n"
     commands = "".join(step.command + separator for step in STEPS)
     return commands.replace(ADDRESS, address).replace(SECOND_ADDRESS, second_address)
@@ -91,7 +91,7 @@ def script(address: str, second_address: str) -> str:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """What each command printed: all of them in one shell, against servers that have just started."""
+    """Run all commands in one shell against new servers; return the output of each."""
     grpcurl = Path(tool("grpcurl")).parent
     clone = tmp_path_factory.mktemp("clone")
     (clone / "memory_service").symlink_to(ROOT / "memory_service")

@@ -1,4 +1,4 @@
-"""Health on a port of its own."""
+"""Health checks on a separate port."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIGHT = ("--store", "memory", "--embedder", "none")
 
 
 def check(channel: grpc.Channel, service: str = "") -> object:
-    """What health says of a service."""
+    """Return the health of a service."""
     request = health_pb2.HealthCheckRequest(service=service)
     return health_pb2_grpc.HealthStub(channel).Check(request, timeout=30).status
 
@@ -54,7 +54,7 @@ def test_it_needs_no_tls_and_no_certificate_and_there_is_nothing_else(tmp_path: 
             with pytest.raises(grpc.RpcError) as caught:
                 ProtoReflectionDescriptorDatabase(channel).get_services()
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-        # The other port still asks for both.
+        # The other port still requires both.
         with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as caught:
             check(channel)
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
@@ -74,7 +74,7 @@ def test_it_tells_that_a_server_stops_until_it_has_stopped(
         assert provider.asked.wait(30)
         stopping = pool.submit(server.terminate)
         assert next(watch).status == NOT_SERVING
-        # Long after the server's own port has been closed to new calls.
+        # Long after the main port has been closed to new calls.
         with grpc.insecure_channel(server.address) as own:
             while connected(own):
                 assert not stopping.done()
@@ -86,7 +86,7 @@ def test_it_tells_that_a_server_stops_until_it_has_stopped(
 
 
 def connected(channel: grpc.Channel) -> bool:
-    """Whether a call on this channel is still answered, be it with an error of the server's own."""
+    """Return whether calls on this channel still get a response, even if it is the server's own error."""
     try:
         check(channel)
     except grpc.RpcError:

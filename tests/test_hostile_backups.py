@@ -1,4 +1,4 @@
-"""Backups that are damaged, forged or none: each is refused with one line, and never with a traceback."""
+"""Backups that are damaged, forged or invalid are refused with one line, never with a traceback."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(plain: Path, tmp_path: Path) -> Path:
-    """A copy of the backup, which a test may damage."""
+    """A copy of the backup that a test may damage."""
     return Path(shutil.copytree(plain, tmp_path / "backup"))
 
 
 def run(*arguments: object, key: str = "") -> tuple[int, str]:
-    """The exit code of a command and what it printed. Anything but an orderly end fails."""
+    """Return the exit code and the output of a command, which must end in an orderly way."""
     env = {"MEMORY_SERVICE_ENCRYPTION_KEY": key} if key else {}
     ended = CliRunner(env=env).invoke(main, [str(argument) for argument in arguments])
     assert ended.exception is None or isinstance(ended.exception, SystemExit), repr(ended.exception)
@@ -66,7 +66,7 @@ def run(*arguments: object, key: str = "") -> tuple[int, str]:
 
 
 def refused(folder: Path, *, key: str = "") -> str:
-    """What is said of a backup that is neither verified nor restored."""
+    """Return the error message for a backup that can be neither verified nor restored."""
     target = folder.with_name("restored")
     answers = {
         run("backup", "verify", folder, key=key),
@@ -90,7 +90,7 @@ def tell(folder: Path, **changes: Any) -> None:
 
 
 def forge(folder: Path) -> None:
-    """Have the manifest tell of the files as they are."""
+    """Make the manifest match the files as they are."""
     files = [describe(folder / file["name"]) for file in told(folder)["files"]]
     tell(
         folder,
@@ -100,7 +100,7 @@ def forge(folder: Path) -> None:
 
 
 def alter(folder: Path, *statements: str) -> None:
-    """Change the database of a backup, and forge its manifest."""
+    """Change the database of a backup and forge its manifest."""
     with contextlib.closing(sqlite3.connect(folder / "records.db")) as database:
         for statement in statements:
             database.execute(statement)
@@ -167,7 +167,7 @@ def test_a_backup_without_its_rows_is_refused(copied: Path, table: str) -> None:
 
 @pytest.mark.parametrize("table", ["items", "states"])
 def test_also_where_no_rows_were_counted(copied: Path, table: str) -> None:
-    """By a manifest of an earlier release: namespaces tell of their items and states."""
+    """Manifests of earlier releases have no counts of rows, but namespaces count items and states."""
     alter(copied, f"DELETE FROM {table}")
     tell(copied, rows=None)
     assert "records.db is damaged" in refused(copied)
@@ -189,7 +189,7 @@ def test_the_checksum_is_that_of_the_database(copied: Path) -> None:
 
 @pytest.mark.parametrize("number", range(1, FORMAT + 1))
 def test_backups_of_earlier_releases_are_verified_and_restored(copied: Path, number: int) -> None:
-    """Their manifests count no rows."""
+    """Their manifests have no counts of rows."""
     make_older(copied, number)
     forge(copied)
     manifest = told(copied)
@@ -219,7 +219,7 @@ def test_a_marker_that_is_none_is_refused(encrypted: Path, tmp_path: Path) -> No
         (copied / "encryption.json").write_bytes(content)
         forge(copied)
         assert "encrypt" in refused(copied, key=KEY)
-        # The same folder is what `rekey` and a server are given.
+        # `rekey` and a server may be given the same folder.
         code, text = run("rekey", "--data-dir", copied, "--to", tmp_path / "new", "--plain", key=KEY)
         assert (code, text.count("\n")) == (1, 1)
 
@@ -231,7 +231,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def _altered_value(value: Any, chance: random.Random) -> Any:
-    """JSON values with one place of it changed."""
+    """Return a JSON value with one part changed."""
     if isinstance(value, dict | list) and value and chance.random() < 0.8:
         places: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
         place = chance.choice(places)

@@ -1,4 +1,4 @@
-"""Each field of each request is given each hostile value of its type: the answer is one that was foreseen."""
+"""Each field of each request gets each hostile value of its type; every outcome is a foreseen code."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ Steps = tuple[FieldDescriptor, ...]
 
 @pytest.fixture(scope="module")
 def api(server: ServerProcess) -> Iterator[Api]:
-    """One store is enough for what is refused before it: thousands of requests take their time."""
+    """One store is enough, since these requests do not reach it: thousands of requests take time."""
     api = Api.connect(server.address)
     yield api
     api.channel.close()
 
 
 def leaves(descriptor: Descriptor, steps: Steps = ()) -> Iterator[Steps]:
-    """The way to each field that is no message; a message inside a message of its own kind is left out."""
+    """Yield the path to each field that is not a message; messages within their own type are left out."""
     for field in descriptor.fields:
         inner = field.message_type
         if inner is None or is_map(field):
@@ -75,7 +75,7 @@ def leaves(descriptor: Descriptor, steps: Steps = ()) -> Iterator[Steps]:
 
 
 def put(message: Any, steps: Steps, value: Any) -> None:
-    """Sets the field at the end of the way, and makes the messages on the way to it."""
+    """Set the field at the end of the path, and create the messages on the way."""
     field, *rest = steps
     if rest:
         inner = getattr(message, field.name)
@@ -89,7 +89,7 @@ def put(message: Any, steps: Steps, value: Any) -> None:
 
 
 def put_entry(message: Any, steps: Steps, key: str) -> None:
-    """Sets an entry of the map at the end of the way, with a hostile key and value."""
+    """Set an entry of the map at the end of the path, with a hostile key and value."""
     for step in steps[:-1]:
         inner = getattr(message, step.name)
         message = inner.add() if step.is_repeated else inner
@@ -106,12 +106,12 @@ def put_entry(message: Any, steps: Steps, key: str) -> None:
 
 
 def hostile_requests(method: MethodDescriptor) -> Iterator[tuple[str, Message]]:
-    """Requests that are valid but for one field."""
+    """Yield requests with one hostile field, valid otherwise."""
     for steps in leaves(method.input_type):
         name = ".".join(step.name for step in steps)
         for value in TEXTS if is_map(steps[-1]) else HOSTILE[steps[-1].type]:
             request = valid_request(method, NAMESPACE)
-            # What is on the way is made anew, so that the value is not beside the valid one.
+            # Lists are cleared first, so that the value does not stand beside the valid one.
             if len(steps) > 1 and steps[0].is_repeated:
                 request.ClearField(steps[0].name)
             (put_entry if is_map(steps[-1]) else put)(request, steps, value)
@@ -119,7 +119,7 @@ def hostile_requests(method: MethodDescriptor) -> Iterator[tuple[str, Message]]:
 
 
 def prepare(api: Api) -> None:
-    """What valid requests name."""
+    """Write what valid requests refer to."""
     for item in api.items(NAMESPACE):
         if item.id == "old":
             break
@@ -129,7 +129,7 @@ def prepare(api: Api) -> None:
 
 
 def answers(api: Api, method: MethodDescriptor) -> Iterator[tuple[str, grpc.StatusCode]]:
-    """The outcome of each hostile request; many are under way at a time."""
+    """Yield the outcome of each hostile request; many run at a time."""
     kind = f"{'stream' if method.client_streaming else 'unary'}_" + (
         "stream" if method.server_streaming else "unary"
     )
@@ -152,7 +152,7 @@ def answers(api: Api, method: MethodDescriptor) -> Iterator[tuple[str, grpc.Stat
 
 
 def first(stream: Any) -> grpc.StatusCode:
-    """How a stream begins; it is not read to its end."""
+    """Return how a stream begins, without reading it to its end."""
     try:
         next(stream)
     except StopIteration:
@@ -175,7 +175,7 @@ def test_every_hostile_value_of_every_field_is_foreseen(
 
 
 def test_texts_that_look_alike_are_not_alike(api: Api, namespace: str) -> None:
-    """Composed and decomposed, Latin and Cyrillic: what is not the same bytes is not the same name."""
+    """Composed and decomposed, Latin and Cyrillic: names with different bytes are different names."""
     twins = ["caf\u00e9", "cafe\u0301", "paypal", "p\u0430ypal", "\uff41", "a"]
     for twin in twins:
         api.add(namespace, id=twin, text=twin, session_id=twin, labels={twin: twin})

@@ -1,4 +1,4 @@
-"""Words that are code elsewhere, in queries, labels and sessions, are only words here."""
+"""Words that are code elsewhere, in queries, labels and sessions, are just words here."""
 
 from __future__ import annotations
 

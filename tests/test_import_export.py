@@ -1,4 +1,4 @@
-"""Import and Export: bulk streams that can be resumed after a break."""
+"""Import and Export: bulk streams that can be resumed after they break."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def states_of(*keys: str, value: object = 1) -> list[state_pb2.StateEntry]:
 
 
 def batches(namespace: str, *groups: str, **first: Any) -> Iterator[pb.ImportRequest]:
-    """One batch for each group, of an item for each letter."""
+    """Return one batch per group, with an item per letter."""
     for number, ids in enumerate(groups):
         head = {"namespace": namespace, **first} if number == 0 else {}
         yield pb.ImportRequest(items=items_of(*ids), **head)
@@ -120,7 +120,7 @@ def test_a_state_that_exists_ends_an_import_that_fails_on_duplicates(api: Api, n
     batch = pb.ImportRequest(namespace=namespace, items=items_of("a"), states=states_of("l", "k"))
     error = refusal(api.memory.Import, iter([batch]))
     assert error.code in {grpc.StatusCode.ABORTED, grpc.StatusCode.ALREADY_EXISTS}
-    # A batch is written whole or not at all: neither its item nor its other state may stay.
+    # A batch is written whole or not at all: neither its item nor its other state may remain.
     assert api.items(namespace) == []
     keys = api.state.ListStateKeys(state_pb2.ListStateKeysRequest(namespace=namespace))
     assert [entry.key for entry in keys.entries] == ["k"]

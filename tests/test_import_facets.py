@@ -1,4 +1,4 @@
-"""What an import says that a service keeps with an item: refused where that service could not read it."""
+"""Facets of imported items: a facet is refused if its service could not read it."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ LONG = "x" * 60_000
 
 
 def facet(attributes: dict[str, Any], tags: dict[str, str] | None = None, /, **changed: Any) -> str:
-    """A facet as an export writes it, with some attributes changed."""
+    """Return a facet as an export writes it, with some attributes changed."""
     return json.dumps({"tags": tags or {}, "attributes": {**attributes, **changed}})
 
 
 def fact(**changed: Any) -> str:
-    """The facet of a memory."""
+    """Return the facet of a memory."""
     return facet(FACT, TAGS, **changed)
 
 
 def rated(**changed: Any) -> str:
-    """The facet of a memory, with an importance."""
+    """Return the facet of a memory with an importance."""
     return fact(importance={**FACT["importance"], **changed})  # type: ignore[dict-item]
 
 
@@ -68,7 +68,7 @@ def exported(api: Api, namespace: str) -> list[pb.MemoryItem]:
 
 
 def untouched(api: Api, namespace: str) -> bool:
-    """Whether nothing was ever written to a namespace."""
+    """Return whether nothing was ever written to a namespace."""
     return refusal(api.memory.Export, pb.ExportRequest(namespace=namespace)).code == grpc.StatusCode.NOT_FOUND
 
 
@@ -136,7 +136,7 @@ def test_what_a_service_could_not_keep_is_refused_and_nothing_is_written(
     assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
     assert error.fields == ("items[1].facet_json",)
     assert untouched(api, namespace)
-    # It is the facet that was wrong with it.
+    # Only the facet was wrong.
     assert bring(api, namespace, items[0]).imported_count == 1
 
 
@@ -164,7 +164,7 @@ def test_what_every_service_wrote_is_imported_as_it_was(api: Api, namespace: str
     user, library = User(api, namespace), Library(api, namespace)
     chain(user)
     source = user_memory_pb2.MemorySource(session_id="s", quote="dark " * 400, actor="a" * 256)
-    # The longest that can be saved: rules put it into the third person, which makes it longer.
+    # The longest memory that can be saved: rules put it into the third person, which makes it longer.
     user.save(("my " * 200)[:500], source=source, reasoning="r" * 200)
     library.add("d", title="t" * 512, source="s" * 2048)
     library.add("d", "replaced", replace=True)
@@ -214,7 +214,7 @@ def test_a_replaced_document_takes_only_its_fragments_along(api: Api, namespace:
     assert texts_of(api.items(namespace)) == ["of nobody's document"]
 
 
-# What an earlier version let in
+# Data that an earlier version accepted
 
 
 OLD: list[tuple[str, str]] = [
@@ -229,7 +229,7 @@ OLD: list[tuple[str, str]] = [
 
 
 def poison(records: Path, item_id: str, attributes: str) -> None:
-    """Change a facet as it is stored, of a server that does not run."""
+    """Change a stored facet of a server that is not running."""
     with closing(sqlite3.connect(records)) as database:
         done = database.execute(
             "UPDATE items SET facet = json_set(facet, '$.attributes', json(?)) WHERE id = ?",
@@ -241,7 +241,7 @@ def poison(records: Path, item_id: str, attributes: str) -> None:
 
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server whose database an earlier version filled with what cannot be read: a namespace for each."""
+    """A server with a database with unreadable facets of an earlier version: one namespace for each."""
     folder = tmp_path_factory.mktemp("data")
     with ServerProcess(folder) as server:
         api = Api.connect(server.address)
@@ -289,7 +289,7 @@ def test_what_cannot_be_read_is_passed_over_and_can_be_deleted(poisoned: Api, nu
     else:
         again = refusal(library.stub.AddDocument, library.request(bad, "new", replace=True))
         assert again.code == grpc.StatusCode.ALREADY_EXISTS
-        # Its fragments were never in question.
+        # Its fragments were always readable.
         assert library.delete(bad).removed_fragment_count == 3
         gone = knowledge_pb2.GetDocumentRequest(namespace=library.namespace, id=bad)
         assert refusal(library.stub.GetDocument, gone).code == grpc.StatusCode.NOT_FOUND

@@ -1,4 +1,4 @@
-"""InteractionService: messages, the responses to them, reflections, and finding them again."""
+"""InteractionService: messages, the responses to them, reflections, and retrieving them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_FOUND = grpc.StatusCode.NOT_FOUND
 
 
 class Talk:
-    """The service for one namespace, as a test says it."""
+    """A short form of the service for one namespace."""
 
     def __init__(self, api: Api, namespace: str) -> None:
         self.stub: Any = interaction_pb2_grpc.InteractionServiceStub(api.channel)
@@ -53,7 +53,7 @@ class Talk:
         return self.stub.RetrieveLastInteractions(request)
 
     def said(self, **fields: Any) -> list[str]:
-        """The contents of the newest messages."""
+        """Return the contents of the newest messages."""
         return [pair.message.content for pair in self.last(**fields).interactions]
 
     def context(self, query: str, **fields: Any) -> pb.RetrieveRelevantContextResponse:
@@ -61,7 +61,7 @@ class Talk:
         return self.stub.RetrieveRelevantContext(request)
 
     def texts(self, query: str, **fields: Any) -> list[str]:
-        """The texts of what fits."""
+        """Return the texts of the relevant context."""
         return [result.text for result in self.context(query, **fields).results]
 
 
@@ -70,7 +70,7 @@ def talk(api: Api, namespace: str) -> Talk:
     return Talk(api, namespace)
 
 
-# Keeping
+# Storing
 
 
 def test_a_message_comes_back_as_it_was_said(talk: Talk) -> None:
@@ -238,7 +238,7 @@ def test_what_expires_is_gone_with_its_link(talk: Talk) -> None:
     assert refusal(talk.stub.StoreResponse, request).reason == "ITEM_NOT_FOUND"
 
 
-# The newest
+# The newest messages
 
 
 def test_the_newest_messages_come_first_with_the_first_responses_and_their_number(talk: Talk) -> None:
@@ -356,7 +356,7 @@ def test_a_namespace_that_was_never_written_to_has_no_interactions(talk: Talk) -
     assert list(talk.context("anything").results) == []
 
 
-# What fits
+# Relevant context
 
 
 def test_five_interactions_and_two_reflections_come_unless_more_are_asked_for(talk: Talk) -> None:
@@ -411,7 +411,7 @@ def test_a_sender_is_found_with_the_responses_to_it(talk: Talk) -> None:
 def test_a_session_keeps_its_own_reflections_and_those_of_none(talk: Talk) -> None:
     for session in ("s1", "s2", ""):
         talk.say(f"heron in {session}", session_id=session)
-    # Those of the other session fit better, and more of them do than are asked for.
+    # Those of the other session match better, and there are more of them than the limit.
     for _ in range(40):
         talk.reflect("heron", session_id="s2")
     talk.reflect("heron thought of s1 and some more words", session_id="s1")
@@ -482,7 +482,7 @@ def test_the_texts_take_no_more_than_the_tokens_there_are(talk: Talk) -> None:
         assert found.token_count <= most
         kept, every = [r.text for r in found.results], [r.text for r in whole.results]
         assert kept == [text for text in every if text in kept]
-        # Nothing that was left out would still fit.
+        # None of the omitted texts would still fit.
         left = most - found.token_count
         assert all(-(-len(text) // 4) > left for text in every if text not in kept)
     assert found.token_count == whole.token_count
@@ -545,7 +545,7 @@ def test_an_embedder_that_fails_costs_the_vectors_only(connect: Connect, namespa
             namespace=namespace, query="heron", mode=memory_pb2.RETRIEVE_MODE_VECTOR
         )
         assert refusal(talk.stub.RetrieveRelevantContext, request).reason == "EMBEDDER_REQUIRED"
-        # What cannot be embedded now is written, as with any item.
+        # A message that cannot be embedded now is still written, like any item.
         stored = talk.stub.StoreInteraction(store(namespace=namespace, content="an otter"))
         assert [d.reason for d in stored.degraded] == [memory_pb2.DEGRADATION_REASON_EMBEDDING_PENDING]
         assert talk.said() == ["an otter", "a heron waits"]
@@ -578,7 +578,7 @@ def test_a_repeated_request_is_applied_once_and_answered_alike(talk: Talk) -> No
     ]
     for call, request in requests:
         first = call(request)
-        # A newer message that says the same must not become the one that is linked.
+        # A newer message with the same text must not become the one that is linked.
         talk.say("hello")
         assert exactly(call(request)) == exactly(first)
         request.content += "!"
@@ -608,7 +608,7 @@ def test_a_repeated_response_is_answered_although_its_message_is_gone(api: Api, 
 
 
 def test_a_repeated_message_tells_nothing_of_what_has_taken_its_place(api: Api, talk: Talk) -> None:
-    """Who may only write may repeat what it wrote."""
+    """A caller with write access only may repeat its own write."""
     request = pb.StoreInteractionRequest(
         namespace=talk.namespace, id="x", sender="ada", content="hello", request_id="r"
     )
@@ -631,7 +631,7 @@ def test_equal_requests_at_once_write_one_response(talk: Talk) -> None:
     assert talk.last().interactions[0].response_count == 1
 
 
-# What lasts
+# Durability
 
 
 def conversation(talk: Talk) -> None:
@@ -659,7 +659,7 @@ def test_interactions_outlive_a_crash(connect: Connect, namespace: str, tmp_path
 
 def test_an_export_takes_the_links_along(api: Api, talk: Talk) -> None:
     conversation(talk)
-    # What was changed is exported last, after the responses to it.
+    # The changed message is exported last, after the responses to it.
     first = talk.last(limit=-1).interactions[-1].message
     api.memory.Update(
         memory_pb2.UpdateRequest(

@@ -1,4 +1,4 @@
-"""JSON values to protobuf's bytes and back: the same as protobuf's own classes say."""
+"""Conversion of JSON values to protobuf's bytes and back agrees with protobuf's own classes."""
 
 from __future__ import annotations
 

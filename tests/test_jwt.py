@@ -1,4 +1,4 @@
-"""JSON Web Tokens: what a good one is good for, and the key sets of issuers, in files and behind URLs."""
+"""JSON Web Tokens: what valid ones permit, and issuers' key sets in files and at URLs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def issuer() -> Issuer:
 
 @dataclass(frozen=True)
 class Served:
-    """A server that takes tokens by the key set in a file."""
+    """A server that accepts tokens by the key set in a file."""
 
     client: Client
     keys: Path
@@ -52,7 +52,7 @@ def served(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def is_good(client: Client, token: str) -> bool:
-    """Whether the server takes a token."""
+    """Return whether the server accepts a token."""
     answered = outcome(lambda: client.presenting(token).call("GetInfo"))
     assert answered.name in ("OK", "UNAUTHENTICATED")
     return answered.name == "OK"
@@ -91,9 +91,10 @@ def test_a_token_that_would_live_too_long_is_refused(issuer: Issuer, tmp_path: P
         client = connect(server.address)
         assert is_good(client, issuer.token(iat=now - 3000, exp=now + 600))
         assert not is_good(client, issuer.token(iat=now - 3000, exp=now + 601))
-        # It does not become good as it gets old.
+        # It does not become valid with age.
         assert not is_good(client, issuer.token(iat=now - 86_400, exp=now + 60))
-        # Who does not say since when may have been let live for any time; nor is it taken from later on.
+        # A token without its time of issue may live for any time; a time of issue in the future is refused as
+        # well.
         assert not is_good(client, issuer.token(exp=now + 60))
         assert not is_good(client, issuer.token(iat=now + 3000, exp=now + 3600))
         client.channel.close()
@@ -109,7 +110,7 @@ def test_a_token_is_good_for_its_namespaces_and_roles(served: Served, issuer: Is
 
 
 def test_streams_end_when_their_token_expires(served: Served, issuer: Issuer) -> None:
-    # It expires in four seconds, as the minute of grace counts.
+    # It expires in four seconds, because a minute of clock skew is allowed.
     client = served.client.presenting(issuer.token(exp=int(time.time()) - 56))
     watch = client.start(BY_NAME["Watch"], memory_pb2.WatchRequest(namespace="watched"))
     next(watch)
@@ -182,13 +183,13 @@ def test_only_public_keys_for_signatures_are_read(issuer: Issuer) -> None:
 
 @dataclass
 class KeyServer:
-    """What the key server answers, and what it was asked."""
+    """The key server's response and the requests it got."""
 
     body: str
     status: int = 200
     location: str = ""
     answering: threading.Event = field(default_factory=threading.Event)
-    """Unset: answers wait for it."""
+    """Clear it to keep requests waiting."""
     asked: int = 0
     waiting: int = 0
 
@@ -215,10 +216,10 @@ def key_server(issuer: Issuer) -> Iterator[tuple[KeyServer, str]]:
                 self.end_headers()
                 self.wfile.write(raw)
             except OSError:
-                pass  # Whoever asked has gone.
+                pass  # The client has closed the connection.
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """Keep the test's output clean."""
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
@@ -232,10 +233,10 @@ def key_server(issuer: Issuer) -> Iterator[tuple[KeyServer, str]]:
 
 
 def serving(url: str, folder: Path) -> ServerProcess:
-    """A server that fetches its keys."""
+    """Return a server that fetches its keys."""
     flags = ["--auth", "jwt", "--store", "memory", "--embedder", "none", *jwt_flags(url)]
     flags += ["--jwt-algorithms", "EdDSA, ES256"]
-    # The way to loopback leads through no proxy, whatever the machine is set to.
+    # Use no proxy for loopback, whatever the machine's settings.
     return ServerProcess(folder, flags=flags, env={"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"})
 
 

@@ -18,7 +18,7 @@ from server_process import ServerProcess
 
 @dataclass(frozen=True)
 class Guarded:
-    """A server that is open to the network, and what a caller needs."""
+    """A server that is open to the network, and what a caller needs for it."""
 
     address: str
     ca: Path

@@ -1,4 +1,4 @@
-"""Documents: added and replaced whole, read by pages, searched by their fragments, removed with them."""
+"""Documents: added and replaced as a whole, read by pages, searched and removed with their fragments."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def refused_get(library: Library, **fields: Any) -> Refusal:
 
 
 def numbered(count: int) -> str:
-    """A text of so many fragments of 100 characters."""
+    """Return a text of this many fragments of 100 characters."""
     return "".join(f"{number:->100}" for number in range(count))
 
 
 BY_HUNDRED = pb.SplitOptions(max_characters=100, overlap_characters=0)
 
 
-# Adding and getting
+# Adding and reading
 
 
 def test_a_document_comes_back_with_all_that_was_given(library: Library) -> None:
@@ -454,7 +454,7 @@ def test_a_search_may_be_among_some_documents_only(library: Library, mode: int) 
     found = library.found("otter", limit=-1, document_ids=wanted, mode=mode)
     assert sorted(found) == [("d1", 0), ("d4", 0)]
     assert library.found("otter", document_ids=["unknown"], mode=mode) == []
-    # The best of all documents, less the others: the same order as in a search of everything.
+    # The best of all documents without the others: the same order as in a search of everything.
     everything = [one for one in library.found("otter number 4", limit=-1, mode=mode) if one in found]
     assert library.found("otter number 4", limit=-1, document_ids=["d1", "d4"], mode=mode) == everything
 
@@ -473,7 +473,7 @@ def test_pages_of_results_add_up_within_the_budget_of_tokens(library: Library) -
                 return found
 
     assert paged() == whole
-    # A fragment of 100 characters is taken as 25 tokens.
+    # A fragment of 100 characters counts as 25 tokens.
     assert paged(max_tokens=200) == whole[:8] == library.found("otter", limit=-1, max_tokens=224)
     assert paged(max_tokens=24) == []
     token = library.search("otter", limit=-1, page_size=3).next_page_token
@@ -539,7 +539,7 @@ def test_a_namespace_that_was_never_written_to_has_no_documents(library: Library
     assert code(refused_get(library, id="d")) == NOT_FOUND
 
 
-# Life
+# Lifetime
 
 
 def test_a_document_expires_with_its_fragments(library: Library) -> None:
@@ -551,7 +551,7 @@ def test_a_document_expires_with_its_fragments(library: Library) -> None:
     eventually(lambda: time.time() > document.expire_time.ToSeconds() + 1, "its time is over")
     assert code(refused_get(library, id="d")) == NOT_FOUND
     assert library.ids() == [] and library.found("otters", limit=-1) == []
-    # Its id is free at once, and what was of the old one does not come back.
+    # Its id is free immediately, and the old document's data does not come back.
     assert library.add("d", "new", replace=True, expected_version=0).version == 1
     assert library.found("otters", limit=-1) == [("d", 0)]
     eventually(lambda: library.api.stats(library.namespace).item_count == 2, "the old one is swept")
@@ -619,14 +619,14 @@ def test_fragments_without_their_document_are_never_found(library: Library) -> N
     imported(orphans, [item for item in items if item.kind == FRAGMENT])
     assert len(orphans.fragment_items()) == 3
     assert orphans.found("otters", limit=-1) == []
-    # Nor are those of a version that an import wrote over.
+    # The same holds for fragments of a version that an import replaced.
     other = Library(library.api, library.namespace + "/other")
     other.add("d", "Otters of another kind.")
     imported(other, items, on_duplicate=memory_pb2.ON_DUPLICATE_REPLACE)
     found = other.search("otters", limit=-1).results
     assert [result.fragment.text for result in found if "another kind" in result.fragment.text] == []
     assert len(other.get("d").fragments) == len(found) == 3
-    # But they go with the document.
+    # But they are deleted with the document.
     assert other.delete("d").removed_fragment_count == 4
     assert other.api.stats(other.namespace).item_count == 0
 

@@ -1,4 +1,4 @@
-"""The clients together: what one writes the others read, over restarts, and a great deal of it."""
+"""The clients together: each reads what the others wrote, across restarts and in large amounts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from server_process import ServerProcess
 
 MANY = 50_000
 _TEXT_BYTES = 2000
-# What a client may grow by while it goes through 100 MB: pages, and garbage that is not yet collected.
+# How much a client's memory may grow over 100 MB: pages, and garbage that is not yet collected.
 _GROWTH_BYTES_MAX = 64 * 1024 * 1024
 
 PARTS: list[dict[str, Any]] = [
@@ -82,7 +82,7 @@ def client(request: pytest.FixtureRequest) -> str:
 def listed(peer: Peer, namespace: str) -> list[dict[str, Any]]:
     answer = peer.call({"call": "MemoryService/List", "request": {"namespace": namespace}})
     items = answer["response"]["items"]
-    # No metadata and empty ones are the same.
+    # Missing metadata and empty metadata are the same.
     return [{k: v for k, v in item.items() if (k, v) != ("metadata", {})} for item in items]
 
 
@@ -121,7 +121,7 @@ def test_a_restart_reaches_no_caller_and_nothing_is_written_twice(tmp_path: Path
 
     first = ServerProcess(tmp_path, flags=["--embedder", "none"]).start()
     for name in CLIENTS:
-        peers.get(name, first.address)  # Built before the clock of anybody runs.
+        peers.get(name, first.address)  # Built before any client starts its timeouts.
     with ThreadPoolExecutor(len(CLIENTS)) as pool:
         writing = {name: pool.submit(write, name, first.address) for name in CLIENTS}
         begun.wait()
@@ -156,7 +156,7 @@ def test_everything_comes_and_in_order(
     client: str, by: str, full_server: ServerProcess, peers: Peers
 ) -> None:
     peer = peers.get(client, full_server.address)
-    # Once with little, so that what is loaded once is not counted.
+    # Once with little data, so that memory for what is loaded once does not count.
     peer.call({"call": "Iterate", "request": {"namespace": "nobody", "by": by}})
     pid = peer.pid if isinstance(peer, ProcessPeer) else os.getpid()
     before = restarted_peak_bytes(pid)
@@ -168,13 +168,13 @@ def test_everything_comes_and_in_order(
 
 
 def restarted_peak_bytes(pid: int) -> int:
-    """The memory that a process has in RAM, from which on its peak is counted anew."""
+    """Reset the peak of a process's memory and return what it has now."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     return peak_bytes(pid)
 
 
 def peak_bytes(pid: int) -> int:
-    """The most memory that a process has had in RAM."""
+    """Return the peak of a process's resident memory."""
     status = Path(f"/proc/{pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024

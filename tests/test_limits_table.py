@@ -1,4 +1,4 @@
-"""docs/limits.md has every limit of `Limits`, and its values are those of the code."""
+"""docs/limits.md has every limit of `Limits`, with the values of the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_service.limits import Limits
 
 def test_the_tables_are_those_that_the_code_makes() -> None:
     page = limits_page.PAGE.read_text()
-    assert limits_page.with_tables(page) == page  # else run tests/limits_page.py
+    assert limits_page.with_tables(page) == page  # otherwise run tests/limits_page.py
 
 
 def test_every_limit_of_callers_is_in_one_table() -> None:

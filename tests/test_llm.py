@@ -1,4 +1,4 @@
-"""The language model against a real HTTP server that answers well, late, badly or not at all."""
+"""The language model against a real HTTP server that responds well, late, badly or not at all."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Verdict(msgspec.Struct):
 
 
 class Optional(msgspec.Struct):
-    """An answer that has to have nothing."""
+    """An answer without required fields."""
 
     keys: list[str] = []
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """Seconds that pass when the test says so."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -63,7 +63,7 @@ MakeLlm = Callable[..., OpenAILlm]
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOpenAI]:
-    """A server that the `openai` package of this process asks."""
+    """A server that this process's `openai` package calls."""
     with ScriptedOpenAI() as provider:
         for name, value in provider.environment().items():
             monkeypatch.setenv(name, value)
@@ -78,7 +78,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def make_llm(provider: ScriptedOpenAI, clock: Clock) -> AsyncIterator[MakeLlm]:
-    """Makes models with settings of the test's own."""
+    """Create models with the test's settings."""
     made: list[OpenAILlm] = []
 
     def make(**settings: Any) -> OpenAILlm:
@@ -92,18 +92,18 @@ async def make_llm(provider: ScriptedOpenAI, clock: Clock) -> AsyncIterator[Make
 
 @pytest.fixture
 def llm(make_llm: MakeLlm) -> OpenAILlm:
-    """A model as `serve` makes it."""
+    """A model as `serve` creates it."""
     return make_llm()
 
 
 async def ask(llm: OpenAILlm, text: str = DATA["text"]) -> Verdict:
-    """Ask about a text, and return the answer alone."""
+    """Ask about a text, and return only the answer."""
     answer, _ = await llm.ask(INSTRUCTIONS, {"text": text}, Verdict)
     return answer
 
 
 async def failure_of(llm: OpenAILlm, text: str = DATA["text"]) -> LlmFailed:
-    """Ask about a text, and return how it failed."""
+    """Ask about a text, and return the failure."""
     with pytest.raises(LlmFailed) as raised:
         await ask(llm, text)
     return raised.value
@@ -125,7 +125,7 @@ async def test_a_question_asks_for_structured_output_and_its_cost_is_told(
     form = body["response_format"]["json_schema"]
     assert (body["response_format"]["type"], form["name"], form["strict"]) == ("json_schema", "Verdict", True)
     objects = [form["schema"], form["schema"]["$defs"]["Tag"]]
-    # What OpenAI demands of a strict schema; it refuses the request otherwise.
+    # OpenAI requires this of a strict schema and refuses the request otherwise.
     assert all(each["required"] == list(each["properties"]) for each in objects)
     assert all(each["additionalProperties"] is False for each in objects)
     assert '"default"' not in json.dumps(form)
@@ -182,7 +182,7 @@ async def test_what_stands_around_an_answer_does_not_matter(
         (Reply('{"keep": NaN, "reason": "?"}'), "not valid JSON"),
         (Reply('{"keep": true, "reason": "\\ud800"}'), "invalid characters"),
         (Reply('{"keep": true, "reason": "a"} or {"keep": false, "reason": "b"}'), "several different"),
-        # A whole answer as a part of one that is not is not given.
+        # A complete answer inside an incomplete one does not count.
         (Reply('{"keep": true, "draft": {"keep": false, "reason": "x"}}'), "missing required field `reason`"),
         (Reply('{"verdict": {"keep": true, "reason": "x"}, oops}'), "not valid JSON"),
         (Reply("[" * 40_000), "cut off"),
@@ -268,7 +268,7 @@ async def test_a_refused_question_is_not_repeated(
     failed = await failure_of(llm)
     assert failed.failure.reason is FailureReason.LLM_UNAVAILABLE
     assert str(status) in failed.failure.message
-    # For 400 once without `response_format`.
+    # After status 400 once more, without `response_format`.
     assert len(provider.requests) == (2 if status == 400 else 1)
 
 
@@ -430,7 +430,7 @@ async def test_five_failures_in_a_row_are_a_pause_and_then_one_trial(
     paused = await failure_of(llm)
     assert (paused.failure.reason, paused.usage.call_count) == (FailureReason.LLM_PAUSED, 0)
     clock.now += 2
-    # One of them is the trial, the others do not wait for it.
+    # One of them is the trial; the others do not wait for it.
     ends = await asyncio.gather(*(ask(llm, f"text {n}") for n in range(5)), return_exceptions=True)
     assert len([end for end in ends if isinstance(end, Verdict)]) == 1
     assert len(provider.requests) == asked + 1
@@ -475,7 +475,7 @@ async def test_the_tokens_of_a_minute_have_a_cap(
     provider.answer(Reply(json.dumps(GOOD), usage=spent))
     await ask(llm)
     for _ in range(6):
-        # A question that is not asked is no failure of the model.
+        # A question that is not sent is no failure of the model.
         assert (await failure_of(llm, "more")).failure.reason is FailureReason.LLM_BUDGET_EXCEEDED
     assert await ask(llm) == verdict()
     clock.now += 61
@@ -524,7 +524,7 @@ async def test_questions_at_once_share_the_cap_before_their_answers_are_there(
 
 
 def boundary_of(request: ChatRequest) -> str:
-    """The boundary that the instructions name."""
+    """Return the boundary that the instructions name."""
     found = re.search(r"`END (\w+)`", request.system)
     assert found
     return found[1]

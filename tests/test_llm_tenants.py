@@ -1,4 +1,4 @@
-"""A language model that several callers ask: nothing of what one asks, spends or breaks reaches another."""
+"""A language model for several callers: questions, costs and failures of one do not affect another."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TOKENS_PER_MINUTE = 20_000
 
 @dataclass(frozen=True)
 class Tenant:
-    """A caller, and a namespace of its own."""
+    """A caller with a separate namespace."""
 
     client: Client
     namespace: str
@@ -65,7 +65,7 @@ def provider() -> Iterator[ScriptedOpenAI]:
 def unused(
     request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[Tenant]]:
-    """Tenants that have not called yet, with keys or without, of a server that asks the model."""
+    """Tenants that have not called yet, with keys or without, of a server that uses the model."""
     names = [uuid.uuid4().hex for _ in range(20)]
     flags = [*provider.flags, "--llm-timeout", "1", "--llm-retries", "0"]
     flags += ["--llm-tokens-per-minute-max", str(TOKENS_PER_MINUTE)]
@@ -80,13 +80,13 @@ def unused(
 
 @pytest.fixture
 def tenants(unused: list[Tenant], provider: ScriptedOpenAI) -> tuple[Tenant, Tenant]:
-    """Two tenants that have not called before; no question was asked yet."""
+    """Two tenants that have not called before; no question was sent yet."""
     provider.requests.clear()
     return unused.pop(), unused.pop()
 
 
 def answers_by_text(bad: str, answer: Answer) -> Any:
-    """The model answers badly where somebody's text is in a question, and else well."""
+    """Return a model that gives this answer if the text is in the question, and otherwise a good one."""
 
     def respond(request: ChatRequest) -> Answer:
         return answer if bad in request.user else NONE
@@ -177,7 +177,7 @@ class Verdict(msgspec.Struct):
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """Seconds that pass when the test says so."""
 
     now = 1000.0
 
@@ -194,7 +194,7 @@ def clock() -> Clock:
 async def llm(
     provider: ScriptedOpenAI, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[OpenAILlm]:
-    """A model that its callers together may spend 10,000 tokens a minute on."""
+    """A model on which all callers together may spend 10,000 tokens a minute."""
     for name, value in provider.environment().items():
         monkeypatch.setenv(name, value)
     provider.requests.clear()

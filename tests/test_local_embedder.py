@@ -1,4 +1,4 @@
-"""The local embedder: what is asked for at the same time is embedded together, and nobody can tell."""
+"""The local embedder embeds simultaneous requests together, with the same results as separately."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_long_texts_of_many_callers_leave_their_turn_to_others(embedder: L
     vectors = await asyncio.gather(*(embedder.embed([text]) for text in texts))
     counting.cancel()
     assert all(found[0] is not None for found in vectors)
-    # One turn for each two texts at least: all eight at once would take one or two turns.
+    # At least one turn for every two texts: all eight at once would take one or two turns.
     assert turns >= 4
 
 

@@ -1,4 +1,4 @@
-"""Vectors that no link of a graph leads to are found all the same."""
+"""Vectors that no link of a graph leads to are found anyway."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_service.indexes.vectors import VectorIndex
 
 
 def _few_far_from_many(stream: int) -> FloatMatrix:
-    # The links of the first ones are given up, one by one, for nearer vectors.
+    # The first vectors lose their links, one by one, to nearer vectors.
     centre = random_vectors(1, 16, stream=stream)
     many = centre + 0.02 * random_vectors(2000, 16, stream=100 + stream)
     vectors = np.concatenate([random_vectors(20, 16, stream=200 + stream), many])
@@ -33,7 +33,7 @@ def test_each_vector_is_found_by_itself(stream: int) -> None:
     vectors = _few_far_from_many(stream)
     index = _linked(vectors)
     best = [index.search(vector[None], 1)[0][1] for vector in vectors]
-    # A unit vector is nearest to itself, or to one that is the same but for rounding.
+    # A unit vector is nearest to itself, or to an equal one up to rounding.
     assert np.concatenate(best).min() > 1 - 1e-5
 
 

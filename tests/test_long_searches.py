@@ -1,4 +1,4 @@
-"""Which searches take long, and that they find in their thread what others find on the event loop."""
+"""Which searches count as long, and that their results in a thread equal those on the event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory_service.indexes.word_scoring import Scratch
 from memory_service.stores import SqliteStore
 
 ITEMS = 2000
-# One in so many is in the one session, and in the other are all the others.
+# One in this many is in the session "rare", the others are in "common".
 RARE = 20
 WORK = 4000
 RNG = np.random.default_rng(7)
@@ -32,7 +32,7 @@ OF_FEW = msgspec.structs.replace(EVERYTHING, session_id="rare")
 Replace = dict[str, int | ItemFilter]
 
 
-# Where more than four times what is wanted match, the graph is asked.
+# The graph is searched if more than four times as many match as are wanted.
 SETTINGS = IndexSettings(exact_vectors_max=32, tail_vectors_max=8)
 
 
@@ -61,7 +61,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def view(filled: Path) -> AsyncIterator[NamespaceView]:
-    """With a graph over all of its vectors."""
+    """A view with a graph over all its vectors."""
     store = SqliteStore(filled, SETTINGS)
     await store.open()
     await (await store.read("orchard")).search(TEXT)
@@ -79,7 +79,7 @@ async def view(filled: Path) -> AsyncIterator[NamespaceView]:
         (TEXT, {"candidates": 1000}),
         (NEAREST, {"candidates": 400}),
         (BOTH, {"nearest": 400}),
-        # The graph is asked for many more than are wanted.
+        # The graph is asked for many more results than are wanted.
         (NEAREST, {"filter": OF_FEW}),
     ],
     ids=["many candidates", "many of the nearest", "many of the nearest beside words", "few of many match"],

@@ -1,4 +1,4 @@
-"""MemoryManager of the Python client: six methods that take and give dictionaries."""
+"""MemoryManager of the Python client: six methods with dictionaries as parameters and results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory_client import InvalidArgument, MemoryManager, Unavailable
 from memory_service.v1 import admin_pb2, interaction_pb2, interaction_pb2_grpc, memory_pb2
 from server_process import ServerProcess
 
-# As the manager's first users wrote it, but for its import and the address of the test's server.
+# As its first users wrote it, except for its import and the address of the test's server.
 EXAMPLE = """
 import time
 
@@ -61,7 +61,7 @@ memory.save_state()
 
 
 def message_of(content: str, sender: str = "ada", timestamp: float | None = None) -> dict[str, Any]:
-    """A message as callers make it."""
+    """Return a message as callers build it."""
     return {
         "sender": sender,
         "content": content,
@@ -87,7 +87,7 @@ def test_the_example_of_its_first_users_runs_as_it_was_written(tmp_path: Path) -
         " without explicit instructions, relying instead on patterns and inference.",
         "---",
     ]
-    # It is there for the next process, reflection and all.
+    # The next process finds it, with the reflection.
     with ServerProcess(tmp_path) as server, MemoryManager({"address": server.address}) as memory:
         context = memory.retrieve_relevant_context("explanations about artificial intelligence")
         assert len(context) == 3

@@ -1,4 +1,4 @@
-"""Writing, reading, changing and removing items through the API, alike on every store."""
+"""Writing, reading, changing and removing items through the API; every store must behave alike."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_ttl_is_returned_as_an_expire_time(api: Api, namespace: str) -> None:
 
 
 def test_a_client_vector_keeps_every_bit(api: Api, namespace: str) -> None:
-    values = [0.1, -0.0, 1e-45, 3.0, -1.5]  # a negative zero and a denormal among them
+    values = [0.1, -0.0, 1e-45, 3.0, -1.5]  # including a negative zero and a denormal
     sent = pb.Embedding(values=values)
     added = api.add(namespace, text="x", embedding=sent)
     assert not added.HasField("embedding")
@@ -374,7 +374,7 @@ def test_an_expired_item_cannot_be_changed(api: Api, namespace: str) -> None:
     assert refusal(api.memory.Delete, removal).reason == "ITEM_NOT_FOUND"
 
 
-# Writers at once
+# Concurrent writers
 
 
 def test_writers_at_once_each_get_a_revision_of_their_own(api: Api, namespace: str) -> None:
@@ -425,6 +425,6 @@ def test_a_batch_cannot_hold_two_dimensions(api: Api, namespace: str) -> None:
     ]
     error = refusal(api.memory.BatchAdd, pb.BatchAddRequest(namespace=namespace, items=items))
     assert error.reason == "DIMENSION_MISMATCH"
-    # What a refused batch began must not bind the next writer.
+    # A refused batch must not set the dimension for the next writer.
     api.add(namespace, text="c", embedding=pb.Embedding(values=[1.0, 0.0, 0.0]))
     assert texts_of(api.items(namespace)) == ["c"]

@@ -1,4 +1,4 @@
-"""Moving a data folder to PostgreSQL: all of it, equal, unseen before it is whole, also after a kill."""
+"""Moving a data folder to PostgreSQL: complete, equal, invisible until it is complete, also after a kill."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def key_of() -> DataKey:
 
 
 def run(*arguments: object, exit_code: int = 0, env: dict[str, str] | None = None) -> str:
-    """What `memory-service migrate` says."""
+    """Run `memory-service migrate` and return its output."""
     ended = CliRunner(env=env).invoke(main, ["migrate", *map(str, arguments)])
     assert ended.exit_code == exit_code, (ended.output, ended.exception)
     return ended.output
 
 
 def to(folder: Path) -> list[str]:
-    """Options that name the schema of a test."""
+    """Return options that name the schema of a test."""
     return ["--to", postgres_server.dsn(), "--schema", postgres_server.schema_of(folder)]
 
 
@@ -87,7 +87,7 @@ def answering(request_id: str, items: list[str]) -> RequestKey:
 
 
 async def fill(store: Store) -> None:
-    """Writes something of each kind into a store."""
+    """Write something of each kind into a store."""
     now, by = now_us(), replace(ANYBODY, name="ada")
     vector = np.array([1, 2, 3, 4], np.float32)
     document = Facet(ItemKind.DOCUMENT, {"t": "x"}, {"a": [1, None, "\x00"]})
@@ -117,7 +117,7 @@ async def fill(store: Store) -> None:
 
 
 async def contents(store: Store) -> dict[str, Any]:
-    """All that a store tells of what `fill` wrote."""
+    """Return everything that a store returns for the writes of `fill`."""
     told: dict[str, Any] = {}
     for name in NAMESPACES:
         info = await store.namespace(name)
@@ -154,7 +154,7 @@ def postgres_store(folder: Path) -> Store:
 
 
 async def filled(folder: Path, key: DataKey | None = None) -> dict[str, Any]:
-    """Fills a data folder; returns what is in it."""
+    """Fill a data folder; return its contents."""
     store = SqliteStore(folder, key=key)
     await store.open()
     try:
@@ -165,12 +165,12 @@ async def filled(folder: Path, key: DataKey | None = None) -> dict[str, Any]:
 
 
 async def moved(folder: Path) -> dict[str, Any]:
-    """What a store over the schema of a test tells, after a write, an undo and a sweep at the end."""
+    """Return the contents of a store over the test's schema; then write, undo and sweep."""
     store = postgres_store(folder)
     await store.open()
     try:
         told = await contents(store)
-        # It goes on as any other: the versions that were kept come back.
+        # It works like any other store: the versions that were kept come back.
         await store.add_items("birds", [build_write("new", "a heron")])
         assert "new" in await word_scores(store, "heron", "birds")
         undone = await store.undo_items("birds", WritesBy(NOW, ""), 0, PLENTY, dry_run=True)
@@ -194,20 +194,20 @@ async def test_everything_is_there_afterwards_as_it_was(tmp_path: Path, key: Dat
     assert said.endswith("with API keys\n") and is_good(token, tmp_path)
     brought = kept(tmp_path)
     assert await moved(tmp_path) == expected
-    # In the tables is what is there where a store was written to directly.
+    # The tables have the same rows as those of a store that was written directly.
     direct = postgres_store(tmp_path / "direct")
     await direct.open()
     await fill(direct)
     await direct.close()
     assert all(brought.values()) and brought == kept(tmp_path / "direct")
-    # Once more changes nothing, and says so.
+    # A second run changes nothing, and says so.
     assert "already" in await asyncio.to_thread(run, "--from", folder, *to(tmp_path), *options)
     if key:
         refused = await asyncio.to_thread(run, "--from", folder, *to(tmp_path), exit_code=1)
         assert "is encrypted: give its key" in refused
 
 
-# Of each table what does not depend on when it was written.
+# The columns of each table that do not depend on the time of the write.
 TIMELESS = {
     "items": "position, id, revision, session_id, labels, metadata, content, facet, kind, importance,"
     " provenance, terms, vector_key, embedding, nbytes",
@@ -229,7 +229,7 @@ COUNTED = (
 
 
 def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """What is in the tables of a test's schema."""
+    """Return the rows of the tables in the test's schema."""
     with closing(Rows(folder)) as rows:
         tables = {
             table: rows(
@@ -243,7 +243,7 @@ def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def is_good(token: str, folder: Path) -> bool:
-    """Whether servers over the schema of a test take a key."""
+    """Return whether servers over the test's schema accept a key."""
     from memory_service.postgres_keys import PostgresKeys
 
     with closing(PostgresKeys(postgres_server.dsn(), postgres_server.schema_of(folder))) as keys:
@@ -275,7 +275,7 @@ ITEMS = rounds(3_000, 100_000) // NAMES
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A backup of a server, with ITEMS items in each of so many namespaces."""
+    """A backup of a server with this many namespaces of ITEMS items."""
     folder = tmp_path_factory.mktemp("source")
     with ServerProcess(folder) as server:
         api = Api.connect(server.address)
@@ -295,7 +295,7 @@ def migrating(source: Path, folder: Path) -> subprocess.Popen[str]:
 
 
 def done(rows: Rows) -> int:
-    """How many rows the migration that is under way has noted."""
+    """Return how many rows the running migration has noted."""
     if rows("SELECT to_regclass(%s)", f'"{rows.schema}".migration') == [(None,)]:
         return 0
     told = rows("SELECT coalesce(sum(value::bigint), 0)::bigint FROM $.migration, json_each_text(done::json)")
@@ -304,7 +304,7 @@ def done(rows: Rows) -> int:
 
 
 class Rows:
-    """Asks the schema of a test."""
+    """Queries of the test's schema."""
 
     def __init__(self, folder: Path) -> None:
         import psycopg
@@ -350,18 +350,18 @@ def test_a_move_that_was_killed_goes_on_and_answers_are_the_same(
     kill_midway(source, tmp_path, rows, NAMES * ITEMS // 2)
     first = "SELECT xmin::text FROM $.items ORDER BY uid, position LIMIT 1"
     before = rows(first)
-    # A server that is started on it meanwhile finds nothing, and removes nothing of it.
+    # A server that is started on it meanwhile finds nothing, and removes nothing.
     with SharedServers(tmp_path, "--sweep", "0.1") as servers:
         assert list(servers.start().admin.ListNamespaces(admin_pb2.ListNamespacesRequest()).namespaces) == []
     said = finish(source, tmp_path)
     assert said.startswith(f"migrated {NAMES} namespaces with {NAMES * ITEMS} items")
-    # What was there was not written again.
+    # Existing rows were not written again.
     assert rows(first) == before
     check_equal_answers(source, tmp_path)
 
 
 def check_equal_answers(source: Path, folder: Path) -> None:
-    """A server over the folder and one over the database answer alike."""
+    """Check that a server over the folder and one over the database give the same answers."""
     served = shutil.copytree(source, folder / "served")
     with ServerProcess(served) as old, SharedServers(folder) as servers:
         before, after = Api.connect(old.address), servers.start()

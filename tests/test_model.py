@@ -42,7 +42,7 @@ IDS = 60
 WORDS = ("kiwi", "plum", "fig", "mango", "cherry", "lemon")
 KEYS = ("a", "b", "\u00e9", "\U0001f600")
 TOLERANCE = 1e-4
-# The order among things that expire together is not promised.
+# The order of things that expire together is not guaranteed.
 EXPIRED = {ChangeType.ITEM_EXPIRED, ChangeType.STATE_EXPIRED}
 
 namespaces = st.sampled_from(["a", "a/b"])
@@ -58,7 +58,7 @@ Write = Callable[[Store], Awaitable[Receipt]]
 
 @dataclass(frozen=True)
 class Batch:
-    """Items that follow from a few numbers, so that a failing example stays short."""
+    """Items derived from a few numbers, so that a failing example stays short."""
 
     first: int
     count: int
@@ -67,7 +67,7 @@ class Batch:
     model: str
 
     def writes(self, now_us: int) -> list[ItemWrite]:
-        """Make them; each call makes others, for stores write into the items."""
+        """Create the items; each call creates new ones, because stores write into them."""
         rng = np.random.default_rng([self.first, self.count, self.stream])
         return [self._write(f"i{(self.first + n) % IDS}", now_us, rng) for n in range(self.count)]
 
@@ -102,7 +102,7 @@ def _vector(stream: int, dimension: int) -> np.ndarray[Any, np.dtype[np.float32]
 
 
 async def _outcome(write: Awaitable[Receipt]) -> Outcome:
-    """What a write returned, or how it failed."""
+    """Return the result of a write, or its error."""
     try:
         return await write
     except MemoryServiceError as error:
@@ -110,7 +110,7 @@ async def _outcome(write: Awaitable[Receipt]) -> Outcome:
 
 
 def _without_wire(items: Sequence[Item | None]) -> list[Any]:
-    """Items in a form that can be compared, vectors included."""
+    """Return items in a form that can be compared, vectors included."""
     return [item and msgspec.structs.replace(item, embedding=None) for item in items] + [
         None if item is None or item.embedding is None else item.embedding.tobytes() for item in items
     ]
@@ -139,7 +139,7 @@ class Model(RuleBasedStateMachine):
 
     @initialize(batch=batches)
     def open(self, batch: Batch) -> None:
-        """Open both stores and write so much that there is a graph from the start."""
+        """Open both stores and write enough for a graph from the start."""
         self.runner = asyncio.Runner()
         self.data_dir = Path(tempfile.mkdtemp(prefix="model-"))
         self.now_us = NOW
@@ -167,17 +167,17 @@ class Model(RuleBasedStateMachine):
         return self.runner.run(awaited())
 
     def apply(self, write: Write) -> None:
-        """Write to both; they must answer alike."""
+        """Write to both; their outcomes must be equal."""
         expected = self.run(_outcome(write(self.oracle)))
         assert self.run(_outcome(write(self.store))) == expected
 
     def expected_revision(self, namespace: str, item_id: str, behind: int | None) -> int | None:
-        """The revision that a writer compares with."""
+        """Return the revision that a writer compares with."""
         found = self.run(self.oracle.get_items(namespace, [item_id]))
         return None if behind is None or not found else found[item_id].revision - behind
 
     def expected_version(self, namespace: str, key: str, behind: int | None) -> int | None:
-        """The version that a writer compares with."""
+        """Return the version that a writer compares with."""
         found = self.run(self.oracle.load_states(namespace, [key]))
         return None if behind is None else max((found[key].version if found else 0) - behind, 0)
 
@@ -185,7 +185,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, batch=batches, on_duplicate=duplicates)
     def add(self, namespace: str, batch: Batch, on_duplicate: OnDuplicate) -> None:
-        """Add a batch, some of it known already."""
+        """Add a batch with some ids that exist already."""
         now = self.now_us
         self.apply(lambda store: store.add_items(namespace, batch.writes(now), on_duplicate=on_duplicate))
 
@@ -200,7 +200,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, batch=batches)
     def request(self, namespace: str, batch: Batch) -> None:
-        """Add a batch under a request's id."""
+        """Add a batch with a request id."""
         self.requests.append((namespace, batch, self.now_us))
         self.repeat(len(self.requests) - 1, b"body")
 
@@ -246,7 +246,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, chosen=st.lists(st.integers(1, 200), max_size=5))
     def use(self, namespace: str, chosen: list[int]) -> None:
-        """Count some positions as used, some of which are of no item."""
+        """Count some positions as used, some of which belong to no item."""
         for store in (self.store, self.oracle):
             self.run(store.record_uses(namespace, chosen))
 
@@ -267,7 +267,7 @@ class Model(RuleBasedStateMachine):
         ttl: int | None,
         description: str | None,
     ) -> None:
-        """Save a state, some with a version and some for a while."""
+        """Save a state, sometimes with a version and sometimes with a time to live."""
         expected = self.expected_version(namespace, key, behind)
         expire = None if ttl is None else self.now_us + ttl * SECOND
         write = build_state(
@@ -302,23 +302,23 @@ class Model(RuleBasedStateMachine):
 
     @rule(namespace=namespaces)
     def clear_states(self, namespace: str) -> None:
-        """Clear the states of a namespace that is there."""
+        """Clear the states of an existing namespace."""
         if self.run(self.oracle.namespace(namespace)):
             self.apply(lambda store: store.clear_states(namespace))
 
     @rule(namespace=namespaces, chance=st.integers(0, 3))
     def end(self, namespace: str, chance: int) -> None:
-        """Reset or delete a namespace, seldom enough for others to grow."""
+        """Reset or delete a namespace, rarely enough for others to grow."""
         if chance == 0 and self.run(self.oracle.namespace(namespace)):
             self.apply(lambda store: store.reset(namespace))
         elif chance == 1:
             self.apply(lambda store: store.delete_namespace(namespace))
-            # Its requests are gone with it.
+            # Its request ids are gone with it.
             self.requests = [request for request in self.requests if request[0] != namespace]
 
     @rule(seconds=st.integers(1, 15), remove=st.booleans())
     def pass_time(self, seconds: int, remove: bool) -> None:
-        """Let time pass, and sometimes remove what has expired."""
+        """Let time pass, and sometimes remove expired items."""
         self.now_us += seconds * SECOND
         if remove:
             expected = self.run(self.oracle.remove_expired(self.now_us, 0, PLENTY))
@@ -370,13 +370,13 @@ class Model(RuleBasedStateMachine):
         return self.run(store.read(namespace))
 
     def compare_search(self, namespace: str, query: SearchQuery) -> None:
-        """Assert that the best of each channel and every score are the same."""
+        """Assert that the best results of each channel and every score are the same."""
         found = rows(self.run(self.read(self.store, namespace).search(query)))
         best = rows(self.run(self.read(self.oracle, namespace).search(query)))
         channels = ["vector_score", "lexical_score"]
         if query.vector is not None and query.text is not None:
-            # Of equal vectors any may be among the nearest, which are looked at for their words, too: words
-            # are compared by themselves, and here the best of them may only be better.
+            # Of equal vectors any may be among the nearest, and those are also scored by their words. So
+            # words are compared separately, and here their best scores may only be better.
             channels.pop()
             by_words = msgspec.structs.replace(query, vector=None)
             self.compare_search(namespace, by_words)
@@ -405,13 +405,13 @@ class Model(RuleBasedStateMachine):
 
     @invariant()
     def records_are_the_same(self) -> None:
-        """Everything that can be read without a search is the same."""
+        """Every read other than a search gives the same result."""
         for namespace in ("a", "a/b"):
             assert self.run(self._read(self.store, namespace)) == self.run(self._read(self.oracle, namespace))
 
     @invariant()
     def searches_are_the_same(self) -> None:
-        """One search by both channels is the same."""
+        """A search by both channels gives the same result."""
         for namespace in ("a", "a/b"):
             info = self.run(self.oracle.namespace(namespace))
             vector = _vector(1, (info and info.dimension) or 4)
@@ -430,13 +430,13 @@ class Model(RuleBasedStateMachine):
             await store.load_states(namespace, KEYS),
             await _told_of(store, namespace, ItemFilter(self.now_us)),
             _in_promised_order(await store.read_changes(namespace, 0, PLENTY)),
-            # Clocks and uids are each store's own.
+            # Each store has its own clock and uids.
             info and replace(info, create_us=0, uid=0),
         ]
 
 
 async def _told_of(store: Store, namespace: str, item_filter: ItemFilter) -> list[tuple[int, ...]]:
-    """Return what searches tell of every item that words find."""
+    """Return the described values of every item that a search by words finds."""
     query = SearchQuery(item_filter, PLENTY, None, " ".join(WORDS), described=True)
     hits = await (await store.read(namespace)).search(query)
     columns = hits.create_us or (), hits.importances or (), hits.use_counts or ()
@@ -444,13 +444,13 @@ async def _told_of(store: Store, namespace: str, item_filter: ItemFilter) -> lis
 
 
 class GraphModel(Model):
-    """With graphs that are built, merged and kept in memory."""
+    """Graphs that are built, merged and kept in memory."""
 
     index_settings = GRAPH
 
 
 class EvictingModel(Model):
-    """With indexes that begin from their files at each search."""
+    """Indexes that each search loads from their files."""
 
     index_settings = EVICTING
 
@@ -462,7 +462,7 @@ _REPEATABLE = settings(
     database=None,
     print_blob=False,
     suppress_health_check=list(HealthCheck),
-    # No search for a shorter example: it takes minutes, and loses a failure that depends on time.
+    # No search for a shorter example: it takes minutes, and loses a failure that depends on timing.
     phases=[Phase.generate],
 )
 TestGraphModel = GraphModel.TestCase

@@ -1,4 +1,4 @@
-"""Hostile namespaces and page tokens that were not issued are refused; odd names are only names."""
+"""Hostile namespaces and forged page tokens are refused; odd names are just names."""
 
 from __future__ import annotations
 
@@ -90,20 +90,20 @@ def finds_none(api: Api, request: admin_pb2.ListNamespacesRequest) -> None:
 
 @dataclass(frozen=True)
 class Paged:
-    """An RPC with pages: a request for its first page of one, and the same with something changed."""
+    """An RPC with pages: a request for its first page of one, and the same request with a change."""
 
     rpc: str
     request: Callable[[str], Any]
     altered: Callable[[str], Any]
 
     def token(self, api: Api, namespace: str) -> str:
-        """A token that the server issued."""
+        """Return a token that the server issued."""
         token: str = attrgetter(self.rpc)(api)(self.request(namespace)).next_page_token
         assert token
         return token
 
     def refusal(self, api: Api, request: Any, token: str) -> Refusal:
-        """How a request with this token is refused."""
+        """Return the refusal of a request with this token."""
         holder = request.options if self.rpc == "memory.Retrieve" else request
         holder.page_token = token
         return refusal(attrgetter(self.rpc)(api), request)
@@ -154,7 +154,7 @@ FORGERIES = [
 
 @pytest.fixture
 def two_pages(api: Api, namespace: str) -> str:
-    """A namespace in which everything has more than one page, and another beside it."""
+    """A namespace in which every list has more than one page, and another beside it."""
     for name in (namespace, namespace + "/b"):
         api.add_texts(name, "heron a", "heron b", "heron c")
         for key in ("k1", "k2", "k3"):

@@ -29,13 +29,13 @@ ALONE_ADDS = 200
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose tenants are nobody else's."""
+    """A server that no other test uses."""
     with ServerProcess(tmp_path_factory.mktemp("data")) as process:
         yield process
 
 
 class Neighbour:
-    """Another tenant, which adds one item after the other."""
+    """Another tenant, which adds items one by one."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -52,7 +52,7 @@ class Neighbour:
         return sorted(times)[int((len(times) - 1) * 0.99)]
 
     def waits_beside(self, call: Callable[[], Any]) -> float:
-        """Its p99 while a call is answered, which has to be before long."""
+        """Return its p99 during a call, which must end before long."""
         ended, times = threading.Event(), list[float]()
 
         def add_until_it_ends() -> None:
@@ -84,7 +84,7 @@ def user(server: ServerProcess, connect: Connect, namespace: str) -> User:
 
 
 def filled(sentence: Callable[[int], str], nbytes: int, begin: int = 0) -> list[str]:
-    """As many sentences as go into so many bytes."""
+    """Return as many sentences as fit into this many bytes."""
     found: list[str] = []
     while nbytes >= 0:
         found.append(sentence(begin + len(found)))
@@ -93,7 +93,7 @@ def filled(sentence: Callable[[int], str], nbytes: int, begin: int = 0) -> list[
 
 
 def messages(sentence: Callable[[int], str]) -> list[memory_pb2.ChatMessage]:
-    """200 messages with 220 KB of text."""
+    """Return 200 messages with 220 KB of text."""
     said, count = [], 0
     for _ in range(200):
         sentences = filled(sentence, 1100, count)

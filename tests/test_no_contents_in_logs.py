@@ -1,4 +1,4 @@
-"""What callers send is in no log, no audit file, no traceback, and in no answer to anybody else."""
+"""No log, audit file, traceback or response to another caller contains what a caller sends."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ TEXT = FieldDescriptor.TYPE_STRING
 TEXTS = (TEXT, FieldDescriptor.TYPE_BYTES)
 DEPTH_MAX = 5
 
-# The audit log has these: whose data it was, and which piece of it.
+# The audit log has these: whose data it was, and which item.
 NAMES_OF_DATA = ("namespace", "id", "ids", "key", "memory_ids", "name")
-# And this: whose writes were taken back.
+# And these: whose writes were undone.
 NAMES_OF_WRITERS = ("UndoWritesRequest.writer", "UndoWritesRequest.credential_id")
 
 
 def canary(numbers: Iterator[int], field: FieldDescriptor, length: int = 0) -> str | bytes:
-    """A text that is nowhere else. The log may have those that start with "Id"."""
+    """Return a unique text. The log may contain those that start with "Id"."""
     named = field.name in NAMES_OF_DATA or field.full_name.endswith(NAMES_OF_WRITERS)
     kind = "Id" if named else "Content"
     text = f"{kind}{CANARY}{next(numbers)}x".ljust(length, "y")
@@ -46,7 +46,7 @@ def canary(numbers: Iterator[int], field: FieldDescriptor, length: int = 0) -> s
 
 
 def fields_of(message: Message, depth: int = 0) -> Iterator[tuple[Any, FieldDescriptor]]:
-    """Every field of a message and of those in it; what is not there is made, one of each."""
+    """Yield every field of a message and of its inner messages; missing ones are created, one each."""
     for field in message.DESCRIPTOR.fields:
         if field.type in TEXTS:
             yield message, field
@@ -62,7 +62,7 @@ def fields_of(message: Message, depth: int = 0) -> Iterator[tuple[Any, FieldDesc
 
 
 def plant(message: Any, field: FieldDescriptor, numbers: Iterator[int], length: int = 0) -> None:
-    """Puts a canary into a field."""
+    """Put a canary into a field."""
     if field.type in TEXTS:
         value = canary(numbers, field, length)
         if field.is_repeated:
@@ -79,7 +79,7 @@ def plant(message: Any, field: FieldDescriptor, numbers: Iterator[int], length: 
 
 
 def requests(method: MethodDescriptor, namespace: str, numbers: Iterator[int]) -> Iterator[Message | bytes]:
-    """Valid requests with a canary in one field, and requests with canaries in all, also over limits."""
+    """Yield valid requests with a canary in one field, and requests with canaries in all, some too long."""
     whole = valid_request(method, namespace)
     count = sum(1 for _ in fields_of(type(whole)()))
     for at in range(count):
@@ -98,13 +98,13 @@ def requests(method: MethodDescriptor, namespace: str, numbers: Iterator[int]) -
         if "namespace" in request.DESCRIPTOR.fields_by_name:
             request.namespace = namespace  # type: ignore[attr-defined]
             yield request
-            # No UTF-8, and cut off in the middle.
+            # Not valid UTF-8, and truncated.
             yield request.SerializeToString().replace(CANARY[:3].encode(), b"\xff\xfe" + CANARY[2:3].encode())
         yield request.SerializeToString()[:-3]
 
 
 def _clean(message: Message) -> bool:
-    """Takes away messages in which nothing is set; returns whether one is left."""
+    """Remove messages in which nothing is set; return whether one is left."""
     for field, value in message.ListFields():
         if field.message_type is None or field.message_type.GetOptions().map_entry:
             continue
@@ -118,7 +118,7 @@ def _clean(message: Message) -> bool:
 
 
 def answers(api: Api, method: MethodDescriptor, request: Message | bytes) -> str:
-    """What a call is told where it fails: status, text, details."""
+    """Return the error of a failed call: status, text, details."""
     try:
         api.call(method, request)
     except grpc.RpcError as error:
@@ -129,14 +129,14 @@ def answers(api: Api, method: MethodDescriptor, request: Message | bytes) -> str
 
 
 def seed(api: Api, namespace: str) -> None:
-    """Makes what the valid requests name."""
+    """Write what valid requests refer to."""
     if outcome(partial(api.get, namespace, "old")) is grpc.StatusCode.NOT_FOUND:
         api.add(namespace, id="old", text="old")
     api.save(namespace, "old", "old")
 
 
 def failures_of_others(api: Api) -> str:
-    """What another caller is told of everything that can be refused."""
+    """Return the errors that another caller gets for everything that can be refused."""
     told = []
     for method in METHODS:
         numbers = iter(range(10**6))
@@ -175,14 +175,14 @@ def test_nothing_that_is_sent_is_in_logs_or_told_to_others(
         told = str(api.admin.GetInfo(admin_pb2.GetInfoRequest()))
         server.terminate()
     log = "\n".join(server.log)
-    for secret in environment.values():  # the provider's key, and where it is
+    for secret in environment.values():  # the provider's key and address
         assert secret not in log + told
     assert [line for line in server.log if CANARY in line] == []
     assert "unexpected_error" not in log
     written = "".join(path.read_text() for path in (tmp_path / "audit").iterdir())
     assert f"Id{CANARY}" in written
     assert f"Content{CANARY}" not in written
-    # Nor what is spelt otherwise: an entry has these fields and no others.
+    # Nor in another spelling: an entry has these fields and no others.
     assert {line.event for line in entries(tmp_path / "audit")} <= {
         "opened",
         "call",
@@ -206,7 +206,7 @@ def test_nothing_that_is_sent_is_in_logs_when_the_storage_fails(tmp_path: Path, 
         records.commit()
         records.close()
         told = [answers(api, m, valid_request(m, "broken")) for m in METHODS if m.name in ("List", "Update")]
-        # No file may grow any more.
+        # From here on no file may grow.
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         for method in METHODS:
             for request in itertools.islice(requests(method, "n", numbers), 0, None, 5):
@@ -272,7 +272,7 @@ def test_no_exception_of_any_way_shows_what_it_holds() -> None:
         + ["uncaught_exception", "uncaught_exception"]
     )
     assert CANARY not in ended.stderr + ended.stdout
-    # What helps to find the fault is there.
+    # Information for debugging is there.
     caught = lines[events.index("caught")]
     assert caught["exception"] == "ValueError from KeyError"
     assert caught["places"][-1].endswith(" fail")

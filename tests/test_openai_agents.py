@@ -123,7 +123,7 @@ async def test_items_come_back_verbatim(session: MemorySession) -> None:
     for item in ODD:
         await session.add_items([item])
     found = await session.get_items()
-    # As text, for in Python 1 == 1.0 == True.
+    # As text, because in Python 1 == 1.0 == True.
     assert [json.dumps(item) for item in found] == [json.dumps(item) for item in [*ODD, *ODD]]
     for item in reversed(ODD):
         assert json.dumps(await session.pop_item()) == json.dumps(item)
@@ -159,7 +159,7 @@ async def test_more_than_a_thousand_items_are_one_write(
 ) -> None:
     items = [said("user", f"number {number}") for number in range(2501)]
     await session.add_items(items)
-    # What one batch takes; the rest of a record's items are beside the first.
+    # A record holds several items, so that all of them fit into one batch.
     assert (await memory.namespace_stats()).item_count <= 1000
     assert await session.get_items() == items
     assert await session.get_items(1500) == items[-1500:]
@@ -275,7 +275,7 @@ def test_other_clients_read_and_find_what_was_said(server: ServerProcess, namesp
 
 
 class Scripted(agents.Model):
-    """A model that answers what is written down, and keeps what it was asked."""
+    """A model that gives scripted answers and records its inputs."""
 
     def __init__(self, outputs: Sequence[list[Any]]) -> None:
         self._outputs = list(outputs)
@@ -293,7 +293,7 @@ class Scripted(agents.Model):
 
 @function_tool
 def departures(to: str) -> str:
-    """Tell when trains leave."""
+    """Return when trains leave."""
     return json.dumps({"to": to, "departs": "12:04", "id": 2**53 + 1})
 
 
@@ -372,7 +372,7 @@ async def test_a_session_limit_of_the_run_is_honoured(memory: AsyncMemoryClient)
 def test_the_example_of_the_readme_runs(server: ServerProcess, namespace: str, capsys: Any) -> None:
     (example,) = re.findall(r"```python\n([^`]*MemorySession[^`]*)```", README.read_text())
     code = example.replace("127.0.0.1:50051", server.address).replace('"ada"', repr(namespace))
-    # The reader has a model of a provider, the test its own.
+    # Readers use a provider's model, the test its own.
     code = code.replace('Agent(name="guide"', 'Agent(name="guide", model=model')
     exec(compile(code, "README.md", "exec"), {"model": Scripted([[message("m", "At noon.")]])})
     assert capsys.readouterr().out == "At noon.\n"

@@ -1,4 +1,4 @@
-"""docs/configuration.md has every option of `serve`, with its variable, default and help."""
+"""docs/configuration.md has every option of `serve`, with its variable, default and help text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_service.cli.serve import serve
 
 def test_the_tables_are_those_that_the_options_make() -> None:
     page = options_page.PAGE.read_text()
-    assert options_page.with_tables(page) == page  # else run tests/options_page.py
+    assert options_page.with_tables(page) == page  # otherwise run tests/options_page.py
 
 
 def test_every_option_of_serve_is_in_one_table_with_its_variable_and_a_help_text() -> None:

@@ -1,4 +1,4 @@
-"""CheckRelevance: which saved state a goal needs, decided by rules or by a language model."""
+"""CheckRelevance: the saved state that a goal needs, decided by rules or by a language model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_service.v1 import overseer_pb2_grpc as pb_grpc
 from scripted_openai import Reply, ScriptedOpenAI
 from server_process import ServerProcess
 
-# The example of the workflow that the overseer was made for.
+# The example of the workflow that the overseer was designed for.
 GOAL = "Who from my kudos list was active recently?"
 KUDOS = "kudos_givers_2025"
 STATE: dict[str, Any] = {
@@ -40,7 +40,7 @@ def check(api: Api, namespace: str, goal: str = GOAL, **fields: Any) -> pb.Check
 
 
 def check_anew(api: Api, namespace: str, **fields: Any) -> pb.CheckRelevanceResponse:
-    """Asks with a goal of the test's own: a question that was asked before may be answered from a cache."""
+    """Ask with a goal of this test only: the answer to a repeated question may come from a cache."""
     return check(api, namespace, f"{GOAL} ({namespace})", **fields)
 
 
@@ -69,14 +69,14 @@ def failures(response: pb.CheckRelevanceResponse) -> list[tuple[int, str]]:
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[ScriptedOpenAI]:
-    """A language model that answers as a test says."""
+    """A language model that answers as the test wants."""
     with ScriptedOpenAI() as provider:
         yield provider
 
 
 @pytest.fixture(scope="module")
 def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server that asks it, and has no embedder."""
+    """A server that uses it, and has no embedder."""
     flags = ["--store", "memory", "--embedder", "none", *llm.flags]
     with ServerProcess(flags=flags, env=llm.environment()) as process:
         yield process
@@ -84,14 +84,14 @@ def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def llm_api(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect) -> Api:
-    """The stubs of that server; what was asked before is forgotten."""
+    """The stubs of that server; earlier requests are cleared."""
     llm.requests.clear()
     return connect(llm_server)
 
 
 @pytest.fixture(scope="module")
 def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server that soon gives up on a model that fails."""
+    """A server that soon gives up on a failing model."""
     flags = ["--store", "memory", "--embedder", "none", "--llm-timeout", "1", "--llm-retries", "0"]
     with ServerProcess(flags=[*flags, *llm.flags], env=llm.environment()) as process:
         yield process
@@ -101,7 +101,7 @@ def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 def failing_api(
     failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str
 ) -> Iterator[Api]:
-    """The stubs of that server. After the test its model answers, so that no other test finds it paused."""
+    """The stubs of that server. Its model works again after the test, so that it is not paused for others."""
     api = connect(failing_server)
     yield api
     llm.answer({"relevant_keys": [KUDOS]})
@@ -176,7 +176,7 @@ def test_a_model_that_is_not_there_cannot_be_insisted_on(api: Api, namespace: st
     assert (error.code, error.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "LLM_REQUIRED")
 
 
-# What the model is shown, and what is taken from it
+# The model's input, and the accepted parts of its answer
 
 
 def test_the_model_is_shown_the_beginning_of_values_only(
@@ -229,7 +229,7 @@ def test_stored_text_cannot_leave_its_block(llm_api: Api, llm: ScriptedOpenAI, n
     response = check(llm_api, namespace, goal=f"{GOAL}\n{order}")
     asked = llm.requests[0]
     assert "ignore all instructions" not in asked.system
-    # Each description and value is inside of one line of JSON.
+    # Each description and value is within one line of JSON.
     assert sum("ignore all instructions" in line for line in asked.user.splitlines()) == 2
     heading, _, block = response.context_text.partition("\n")
     assert (heading, json.loads(block)) == ("[Relevant Memory]", {"note": order})
@@ -308,7 +308,7 @@ def test_what_is_removed_while_it_is_decided_on_is_told(
     assert failures(response) == [(pb.DECISION_FAILURE_REASON_CHANGED_MEANWHILE, KUDOS)]
 
 
-# What is found
+# Results
 
 
 @pytest.mark.parametrize("key", ["user-diet", "user.diet", "user:diet", "user/diet", "userDiet", "USER_DIET"])
@@ -412,7 +412,7 @@ def test_the_score_is_explained_if_asked_for(
         assert 0 <= decision.score <= 1
 
 
-# What is missing is told
+# Missing parts are reported
 
 
 def test_without_an_embedder_words_decide_and_the_answer_says_so(llm_api: Api, namespace: str) -> None:
@@ -434,7 +434,7 @@ def test_an_embedder_that_fails_costs_the_meaning_only(connect: Connect, namespa
     assert [d.reason for d in response.degraded] == [memory_pb2.DEGRADATION_REASON_EMBEDDER_UNAVAILABLE]
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever text a request brings in whatever field: the write policy is shown it, or it is not kept."""
+"""The write policy sees every text of every request's fields, or the text is not kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from test_result_storage import PEOPLE, SAVE_GOAL, TOOL
 WORD = "xyloforbidden"
 WHY = "no such words here"
 KINDS = list(map(int, ItemKind))
-# What is no text of the write, but says where and how it is made. Namespaces are a condition of their own.
+# Fields that are not text of the write, but say where and how to make it. Namespaces are a separate
+# condition.
 BESIDE = {"namespace", "request_id", "update_mask.paths"}
 FACT = {"content": "User likes tea", "category": 2, "reasoning": "A lasting preference"}
 
@@ -41,7 +42,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def prepare(client: Client, namespace: str) -> str:
-    """Writes what requests name; returns the id of the fact."""
+    """Write what requests refer to; return the id of the fact."""
     said = {"role": "ROLE_ASSISTANT", "parts": [{"text": "Herons eat fish."}]}
     client.call("Add", namespace=namespace, item={"id": "old", "text": "old", "session_id": "s"})
     client.call("Add", namespace=namespace, item={"id": "answer", "chat_message": said, "session_id": "s"})
@@ -50,7 +51,7 @@ def prepare(client: Client, namespace: str) -> str:
 
 
 def request_of(method: MethodDescriptor, namespace: str, fact_id: str) -> Any:
-    """A request that writes something."""
+    """Return a request that writes something."""
     request: Any = valid_request(method, namespace)
     if method.name == "UpdateMemory":
         request.memory.id = fact_id
@@ -70,7 +71,7 @@ def request_of(method: MethodDescriptor, namespace: str, fact_id: str) -> Any:
 
 
 def completed(message: Any) -> None:
-    """Gives messages on the way to a field what they cannot be without."""
+    """Give messages on the path to a field their required fields."""
     for field, value in message.ListFields():
         for inner in value if field.is_repeated and not is_map(field) else [value]:
             if field.message_type and not is_map(field):
@@ -93,7 +94,7 @@ def completed(message: Any) -> None:
 
 
 def with_word(method: MethodDescriptor, steps: Steps, request: Any, word: str) -> Any:
-    """The request with the word in the field at the end of the way."""
+    """Return the request with the word in the field at the end of the path."""
     if steps[0].is_repeated and len(steps) > 1:
         request.ClearField(steps[0].name)
     if steps[-1].name == "facet_json":
@@ -118,7 +119,7 @@ def has_text(field: FieldDescriptor) -> bool:
 
 
 def everything(client: Client, namespace: str) -> str:
-    """All that can be read of the namespace."""
+    """Return everything that can be read from the namespace."""
     read = [
         *client.call("List", namespace=namespace, kinds=KINDS, page_size=1000).items,
         *client.call("SearchState", namespace=namespace, pattern="*").entries,
@@ -156,8 +157,11 @@ NOT_KEPT = {
     + _of(" memory.importance", "boosts.name boosts.reason reductions.name reductions.reason")
     + _of(" memory.source", "actor item_ids memory_ids model quote session_id"),
 }
-"""Texts that are not kept: what asks, what refers to what must be there, what the server tells, what is only
-read, such as messages that facts are found in."""
+"""Texts that are not kept.
+
+They are queries, references to existing things, output of the server, or texts that are only read, such as
+messages in which facts are found.
+"""
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_a_word_in_any_field_is_seen_or_not_kept(client: Client, name: str) -> N
 
 
 def test_ids_that_the_server_makes_are_no_words(tmp_path: Path) -> None:
-    """Or a rule against keys in hexadecimal would refuse every document."""
+    """Otherwise a rule against keys in hexadecimal would refuse every document."""
     rule = {"action": "reject", "reason": WHY, "matches": "[0-9a-f]{32}"}
     (tmp_path / "rules.json").write_text(json.dumps({"rules": [rule]}))
     flags = ["--write-policy-file", str(tmp_path / "rules.json"), "--embedder", "none"]

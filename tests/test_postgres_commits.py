@@ -1,4 +1,4 @@
-"""What becomes of a group whose writing, or whose COMMIT, does not end well in PostgreSQL."""
+"""Group commits in PostgreSQL whose writes, or whose COMMIT, fail or get lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tables:
         self.connection = psycopg.connect(postgres_server.dsn(), autocommit=True)
 
     def do(self, body: str, *, at_commit: bool) -> None:
-        """Run a body of PL/pgSQL for each item with the id `bad` when it is inserted, or committed."""
+        """Run a body of PL/pgSQL for each item with the id `bad` when it is inserted or committed."""
         kind = "CONSTRAINT TRIGGER t" if at_commit else "TRIGGER t"
         deferred = "DEFERRABLE INITIALLY DEFERRED" if at_commit else ""
         self.connection.execute(
@@ -43,7 +43,7 @@ class Tables:
         self.connection.execute(f"DROP FUNCTION {self.schema}.fail CASCADE")
 
     async def wait_for_lock(self) -> None:
-        """Return once somebody waits for an advisory lock."""
+        """Return once a session waits for an advisory lock."""
         query = (
             "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid = 0 AND objid = 7"
         )
@@ -51,7 +51,7 @@ class Tables:
             await asyncio.sleep(0.01)
 
     def disconnect_writer(self) -> None:
-        """End the connection that writes, of which the database knows nothing."""
+        """Close the writer's connection; the database does not notice."""
         connection = self.store._queue._connection
         assert connection is not None
         with socket.socket(fileno=socket.dup(connection.fileno())) as own:
@@ -106,7 +106,7 @@ async def test_a_commit_whose_answer_is_lost_is_acknowledged_once_it_is_known(
     lost = asyncio.create_task(tables.store.add_items(namespace, [build_write("bad", "bad")]))
     await tables.wait_for_lock()
     tables.disconnect_writer()
-    # Meanwhile others go on.
+    # Meanwhile other writes succeed.
     await tables.store.add_items(OTHER, [build_write("good", "good")])
     assert not lost.done()
     tables.connection.execute("SELECT pg_advisory_unlock(7)")
@@ -115,7 +115,7 @@ async def test_a_commit_whose_answer_is_lost_is_acknowledged_once_it_is_known(
 
 
 async def test_a_warning_of_the_commit_is_no_acknowledgement(tables: Tables) -> None:
-    # So it says that nobody waits for the standbys any more.
+    # PostgreSQL's warning that it has stopped waiting for the standbys.
     tables.do("RAISE WARNING 'canceling wait for synchronous replication'", at_commit=True)
     with pytest.raises(Unavailable):
         await tables.store.add_items(NS, [build_write("bad", "bad")])

@@ -1,4 +1,4 @@
-"""A database that goes away and comes back, or that a server cannot start with: what is told of it."""
+"""Health, errors and log lines when a database is down, comes back, or prevents a server's start."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECRET = "s3x cr8t/wi7h@al1z"
 
 
 def execute(*statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-    """Execute statements as the one who may do everything; returns the rows of the last."""
+    """Execute statements as superuser; return the rows of the last."""
     import psycopg
 
     with psycopg.connect(postgres_server.dsn(), dbname=database, autocommit=True) as connection:
@@ -47,7 +47,7 @@ def execute(*statements: str, database: str = "postgres") -> list[tuple[Any, ...
 
 
 def dsn(**settings: str) -> str:
-    """How to connect to the database of the run, but for some settings."""
+    """Return the connection string of the run's database with other settings."""
     from psycopg.conninfo import make_conninfo
 
     return make_conninfo(postgres_server.dsn(), **settings)
@@ -55,7 +55,7 @@ def dsn(**settings: str) -> str:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    """A database of the test's own."""
+    """A separate database for this file."""
     name = f"d{uuid.uuid4().hex}"
     execute(f"CREATE DATABASE {name}")
     yield name
@@ -64,7 +64,7 @@ def database() -> Iterator[str]:
 
 @contextmanager
 def away(database: str) -> Iterator[None]:
-    """Have a database take no connections, and end those that there are."""
+    """Make a database refuse connections, and end existing ones."""
     execute(
         f"ALTER DATABASE {database} ALLOW_CONNECTIONS false",
         f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'",
@@ -75,12 +75,12 @@ def away(database: str) -> Iterator[None]:
         execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
 
 
-# While it serves
+# While a server runs
 
 
 @pytest.fixture(scope="module")
 def running(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server over it that asks for keys of a file."""
+    """A server over it that requires keys of a file."""
     folder = tmp_path_factory.mktemp("data")
     keys_in(folder).token()
     flags = ["--store", "postgres", "--postgres-dsn", dsn(dbname=database), "--embedder", "none"]
@@ -89,19 +89,19 @@ def running(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def health(api: Api) -> set[int]:
-    """What is told of the services."""
+    """Return the health statuses of all services."""
     stub = health_pb2_grpc.HealthStub(api.channel)
     names = ["", *(service.full_name for service in SERVICES)]
     return {stub.Check(health_pb2.HealthCheckRequest(service=name)).status for name in names}
 
 
 def listed(api: Api) -> list[str]:
-    """The ids that are found."""
+    """Return the ids of the listed items."""
     return [item.id for item in api.memory.List(pb.ListRequest(namespace="n")).items]
 
 
 def told(process: ServerProcess) -> list[str]:
-    """What the log tells of health."""
+    """Return the log's events about health."""
     return re.findall(r'"event": "(not_serving|serving_again)"', "".join(list(process.log)))
 
 
@@ -139,7 +139,7 @@ def test_a_database_that_takes_no_writes_is_away(
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[PostgresProxy]:
-    """A way to a database that may drop everything."""
+    """A proxy before a database that can drop everything."""
     folder, programs = postgres_server.prepared_folder()
     node = Node(folder, "alone", programs).create().start()
     with PostgresProxy(node.address) as proxy:
@@ -165,7 +165,7 @@ def test_health_and_keys_follow_when_a_network_dropped_everything(
 
 
 def new_key(flags: Sequence[str]) -> str:
-    """The token of a new key in the database."""
+    """Return the token of a new key in the database."""
     command = [*KEYS, "create", "ada", "--namespace", "*", "--role", "read", *flags]
     made = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return made.stdout.strip()
@@ -191,12 +191,12 @@ def test_keys_that_were_read_last_count_while_the_database_is_away(database: str
 connect_with = connect
 
 
-# Refusals to start
+# Failed starts
 
 
 @pytest.fixture(scope="module")
 def role(database: str) -> Iterator[str]:
-    """Somebody who has to tell a password, and may create nothing."""
+    """A role that needs a password and may create nothing."""
     name = f"r{uuid.uuid4().hex}"
     (hba,) = (Path(row[0]) for row in execute("SHOW hba_file"))
     before = hba.read_text()
@@ -210,7 +210,7 @@ def role(database: str) -> Iterator[str]:
 
 
 def refused(folder: Path, dsn: str, *flags: str, env: dict[str, str] | None = None) -> str:
-    """What a server says that does not start: one line, that of its error."""
+    """Return the output of a server that does not start: one line with its error."""
     command = [sys.executable, "-m", "memory_service", "serve", "--store", "postgres", "--postgres-dsn", dsn]
     command += ["--address", "127.0.0.1:0", "--data-dir", str(folder), "--log-level", "debug", *flags]
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_SERVICE_", "PG"))}
@@ -224,13 +224,13 @@ def refused(folder: Path, dsn: str, *flags: str, env: dict[str, str] | None = No
 
 
 def without_secrets(line: str) -> str:
-    """The line, which must have nothing of a password."""
+    """Return the line, which must not contain any part of a password."""
     assert not [word for word in (*re.split("[ /@]", SECRET), "wr0ng") if word in line]
     return line
 
 
 def not_opened(dsn: str) -> str:
-    """Why a database cannot be opened."""
+    """Return why a database cannot be opened."""
     from memory_service.records.postgres.database import Database
     from memory_service.records.postgres.opening import prepare_database
 

@@ -1,4 +1,4 @@
-"""How PostgreSQL finds rows of which it knows nothing: by keys, whether tables are new or have grown."""
+"""Query plans without statistics: PostgreSQL finds rows by keys, in new and in grown tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATEMENTS = {
     "loaded items": f"SELECT i.id {row_source._LOADED}",
     "items by ids": f"SELECT i.id {item_store._OF_ITEMS}",
 }
-# Pages by the hundred, which is as much as the planner looks at.
+# Hundreds of pages: the planner looks at their number.
 GROWN = (
     "INSERT INTO $.namespaces SELECT n % 1024, n, 'n' || n, 1, 1, 1, 1, 1, 1, 1, 1, 4, 'm', 0, 0, false, 1"
     " FROM generate_series(1, 20000) n",
@@ -43,7 +43,7 @@ BY_ID = ("items", "item_ends", "since", "rows of ids", "items by ids")
 
 
 class Plans:
-    """Tables of a store, which nobody analyses."""
+    """Tables of a store that are never analysed."""
 
     def __init__(self, schema: str) -> None:
         self._database = Database(postgres_server.dsn(), schema)

@@ -1,4 +1,4 @@
-"""A store whose connections go by pgbouncer, each transaction by another one: as without it."""
+"""A store behind pgbouncer, which runs each transaction on another connection, works as without it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ logfile = {folder}/log
 
 @pytest.fixture(params=["", "ignore_startup_parameters = options"], ids=["refuses options", "ignores them"])
 def pooler(request: pytest.FixtureRequest) -> Iterator[str]:
-    """How to connect to a pooler that gives each transaction one of few connections."""
+    """Return the connection string of a pooler that gives each transaction one of few connections."""
     folder = Path(tempfile.mkdtemp(prefix="memory-pool-"))
     folder.chmod(0o777)
     host = conninfo_to_dict(postgres_server.dsn())["host"]
@@ -73,7 +73,7 @@ async def test_writes_and_searches_go_by_a_pooler(pooler: str, tmp_path: Path) -
     )
     await store.open()
     for turn in range(4):
-        # More statements of a kind than are made before one is prepared, and more calls than connections.
+        # More repetitions than it takes until a statement is prepared, and more calls than connections.
         receipts = await asyncio.gather(
             *(
                 store.add_items(f"n{n % 7}", [build_write(f"{turn}-{n}", f"text {n}", VECTORS[n])])

@@ -1,4 +1,4 @@
-"""Graphs of large views over PostgreSQL: files of a server, manifests in the database."""
+"""Graphs of large views over PostgreSQL: files on the server, manifests in the database."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def find(store: PostgresStore) -> dict[str, Hit]:
 
 
 async def from_files(store: PostgresStore) -> int:
-    """How many vectors came out of a graph of a file."""
+    """Return how many vectors came from a graph in a file."""
     await find(store)
     view = store.views.cache.peek(NS)
     assert view is not None

@@ -1,4 +1,4 @@
-"""How often PostgreSQL is asked: once for a reading of what has not changed, twice for a write."""
+"""The number of round trips to PostgreSQL: one to read what has not changed, two for a write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VECTORS = random_vectors(20, 8)
 
 
 class Listening(PostgresProxy):
-    """A proxy that notes what is asked for."""
+    """A proxy that records statements."""
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
@@ -40,7 +40,7 @@ class Listening(PostgresProxy):
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
-    """A database that is reached by TCP."""
+    """A database that is reached over TCP."""
     folder, programs = postgres_server.prepared_folder()
     node = Node(folder, "alone", programs).create().start()
     yield node

@@ -1,4 +1,4 @@
-"""Vectors of a namespace as PostgreSQL gives them to a view: most at once, or some of them one by one."""
+"""Vectors of a namespace as PostgreSQL delivers them to a view: most at once, or some of them one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_service.records.postgres import row_source
 from memory_service.records.row_source import Rows
 
 pytestmark = pytest.mark.skipif(postgres_server.programs() is None, reason="there is no PostgreSQL")
-# The end of what is copied comes alone after so many, or twice as many.
+# A multiple of the batch size, after which the end of a COPY arrives alone.
 COUNT = 2 * row_source._VECTORS_AT_ONCE
 STEPS = (1, 2, 3, 100)
 
@@ -23,7 +23,7 @@ STEPS = (1, 2, 3, 100)
 async def test_vectors_come_in_the_order_of_their_positions(tmp_path: Path) -> None:
     vectors = random_vectors(COUNT, 4)
     writes = [build_write(str(number), "", vector) for number, vector in enumerate(vectors)]
-    # One without a vector, in the middle.
+    # One item in the middle has no vector.
     writes.insert(100, build_write("none", "words"))
     store = make_postgres(tmp_path, IndexSettings())
     await store.open()

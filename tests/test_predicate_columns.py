@@ -1,4 +1,4 @@
-"""The columns that predicates take: what is kept, what is dropped, and when a column may be used."""
+"""The columns for predicates: which are kept and dropped, and when a column may be used."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_a_column_is_used_when_the_view_has_come_to_its_revision(tmp_path:
     for value, expected in (("old", []), ("new", [1])):
         wanted = Comparison(path("k"), Operator.EQUAL, value)
         assert scan(view, ItemFilter(NOW, predicate=wanted), -1, newest=False) == expected
-    # A commit that a view has already is not applied again.
+    # A view does not apply a commit again that it has already.
     cache.publish(NS, Effect(removed=[1], revision=2))
     assert scan(view, ItemFilter(NOW), -1, newest=False) == [1]
     await cache.close()

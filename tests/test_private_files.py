@@ -1,4 +1,4 @@
-"""What a server keeps is for its owner only, whatever the umask of whoever starts it; and so are secrets."""
+"""Only their owner can read a server's files and secrets, whatever the umask at its start."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from server_process import ServerProcess
 
 @pytest.fixture(autouse=True)
 def open_umask() -> Iterator[None]:
-    """Nothing is taken from the modes that are asked for."""
+    """Set an empty umask, so that files get the modes that the server asks for."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def filled(folder: Path, connect: Connect) -> None:
-    """Fill a data folder with what a server can write, and leave the log of the database behind."""
+    """Fill a data folder with everything a server can write, and leave the database's log behind."""
     with ServerProcess(folder, flags=["--audit"]) as server:
         api = connect(server)
         api.add_texts("n", *(f"kiwi {number}" for number in range(50)))
@@ -64,7 +64,7 @@ SOMEBODY = 1
 
 
 def secret_of(option: str, folder: Path) -> tuple[list[str], Path]:
-    """What `serve` needs to take a secret from a file, and that file."""
+    """Return the options with which `serve` reads a secret from a file, and that file."""
     if option == "--encryption-key-file":
         path = folder / "key"
         path.write_text(KEY)

@@ -1,4 +1,4 @@
-"""What is compiled runs on processors older than this one; where a part does not, `serve` says so."""
+"""Compiled code runs on processors older than this one; if a part does not, `serve` says so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from server_process import ServerProcess
 from toolchain import ROOT, run, tool
 
 OLDEST = "Nehalem-v1"
-"""A processor with x86-64-v2 and nothing more: what the wheels of numpy ask for."""
+"""A processor with exactly x86-64-v2, which the wheels of numpy require."""
 SERVE = ("-m", "memory_service", "serve")
 
 only_x86_64 = pytest.mark.skipif(
@@ -33,7 +33,7 @@ only_x86_64 = pytest.mark.skipif(
 
 
 def on(cpu: str) -> tuple[str, ...]:
-    """What runs this Python on a processor, instruction by instruction."""
+    """Return a command that runs this Python on an emulated processor."""
     return tool("qemu-x86_64"), "-cpu", cpu, sys.executable
 
 
@@ -81,7 +81,7 @@ def test_serve_says_that_a_processor_is_older_than_the_oldest(tmp_path: Path) ->
 
 
 def serve_on(cpu: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Start a server that must not start, with the package `memory_service` in a folder, if there is one."""
+    """Run a server that must fail to start, with the folder's package `memory_service`, if there is one."""
     return subprocess.run(
         [*on(cpu), *SERVE, "--address", "127.0.0.1:0", "--store", "memory"],
         cwd=folder,
@@ -95,7 +95,7 @@ def serve_on(cpu: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def module_for_a_newer_processor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One of the server's modules, not linked yet, compiled as by `-march=native` on a processor of 2013."""
+    """One of the server's modules, not linked yet, compiled like `-march=native` on a processor of 2013."""
     folder = tmp_path_factory.mktemp("newer")
     indexes = ROOT / "memory_service" / "indexes"
     code, module = folder / "inner_products.cpp", folder / "inner_products.o"
@@ -136,7 +136,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         archive.writestr(f"{about}/RECORD", "")
     return wheel
 """
-"""A build of hnswlib that keeps what it was asked for instead of compiling."""
+"""A build of hnswlib that records its options instead of compiling."""
 PROJECT = """
 [build-system]
 requires = []
@@ -168,7 +168,7 @@ def test_make_install_takes_no_hnswlib_that_was_built_for_one_processor(tmp_path
     env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CACHE_DIR": str(tmp_path / "cache")}
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--no-build-isolation"]
     run([sys.executable, "-m", "venv", str(venv)], tmp_path, timeout_s=120)
-    # As an older checkout did: it is installed, and in pip's cache.
+    # As in an older checkout: it is installed, and in pip's cache.
     run([*pip, "--require-hashes", "-r", str(lock)], tmp_path, timeout_s=120, env=env)
     assert built(venv) == ["None", "None"]
     assert list(tmp_path.glob("cache/wheels/**/hnswlib-*.whl"))
@@ -180,6 +180,6 @@ def test_make_install_takes_no_hnswlib_that_was_built_for_one_processor(tmp_path
 
 
 def built(venv: Path) -> list[str]:
-    """What the hnswlib of an environment was built with."""
+    """Return the options that the hnswlib of an environment was built with."""
     code = "import hnswlib; print(hnswlib.portable, hnswlib.options, sep='\\n')"
     return run([str(venv / "bin" / "python"), "-c", code], venv, timeout_s=60).splitlines()

@@ -1,4 +1,4 @@
-"""Blocks for prompts: nothing in them is taken for their marks, however their texts are put together."""
+"""Blocks for prompts: no text in them can be mistaken for their marks, however texts are combined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory_service.domain.facts.user_memory import Fact, UserMemory
 from memory_service.domain.marks import without_angles
 from memory_service.llms.question import messages_of
 
-# Default_Ignorable_Code_Point of Unicode, and what else is not seen.
+# Default_Ignorable_Code_Point of Unicode, and other invisible characters.
 IGNORABLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -49,7 +49,7 @@ PIECES = st.lists(
 
 
 def folded(text: str) -> str:
-    """A text as the most lenient of readers has it, in one of the orders in which that can be done."""
+    """Return a text as the most lenient reader sees it, in one of the possible orders of foldings."""
     text = unicodedata.normalize("NFKC", text)
     text = unicodedata.normalize("NFKC", IGNORABLE.sub("", text).casefold())
     return IGNORABLE.sub("", text)
@@ -71,7 +71,7 @@ def test_no_content_is_taken_for_the_marks_of_a_prompt_block(contents: list[str]
         found = [match[0] for match in MARK.finditer(read)]
         assert found == ["<recalled_memories>", "</recalled_memories>"]
         assert read.startswith(found[0]) and read.endswith(found[1])
-    # Nor for one who decodes what is written as in HTML.
+    # The same holds for a reader that decodes HTML entities.
     assert folded(html.unescape(folded(text))).count("recalled_memories") == 2
     assert without_recalled(text) == " "
 
@@ -98,7 +98,7 @@ def test_no_value_is_taken_for_the_heading_of_a_context_block(values: dict[str, 
     assert len(stored.splitlines()) == len(values) + 2
     read = unicodedata.normalize("NFKC", IGNORABLE.sub("", block.text))
     assert len(HEADING.findall(read)) == 1
-    # Nor does a string end where it did not before.
+    # And no string ends early.
     assert [ESCAPE.sub("", each).count('"') for each in read.splitlines()[2:-1]] == [4] * len(values)
 
 

@@ -1,4 +1,4 @@
-"""Provenance through the API: what services say of what they make, trust, and what an update may not do."""
+"""Provenance through the API: of the services' own items, trust, and restrictions of updates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WEB = pb.Provenance(source=pb.SOURCE_KIND_WEB, source_uri="https://example.com/"
 LONG_AGO = Timestamp(seconds=1)
 
 
-# What services make out of items
+# Items that services derive from others
 
 
 def test_a_reflection_is_trusted_no_more_than_what_it_is_about(api: Api, namespace: str) -> None:
@@ -104,7 +104,7 @@ def test_documents_and_their_fragments_come_from_a_document(api: Api, namespace:
     assert len(found) > 1 and not any(item.HasField("provenance") for item in found)
 
 
-# What an update may not do
+# Restrictions of updates
 
 
 @pytest.mark.parametrize("path", ["provenance", "provenance.trust"])
@@ -118,7 +118,7 @@ def test_an_update_may_not_name_the_provenance(api: Api, namespace: str, path: s
 
 
 def test_an_item_that_was_read_can_be_written_back(api: Api, namespace: str) -> None:
-    """Its provenance is among the fields that are set, and is not taken."""
+    """Its provenance is among the set fields, and is ignored."""
     item = api.add(namespace, id="a", text="a heron", provenance=WEB)
     item.labels["k"] = "v"
     item.provenance.trust = 1
@@ -178,7 +178,7 @@ def test_undone_facts_hold_again(api: Api, namespace: str) -> None:
     assert api.get(namespace, first.id).text == first.content
 
 
-# Who calls
+# Callers
 
 
 def _caller(name: str, trust: float = 1.0, *roles: Role) -> Caller:
@@ -225,7 +225,7 @@ async def test_a_correction_by_another_does_not_raise_the_trust(memories: Items)
     by_ada = Provenance("ada", "key of ada", SourceKind.WEB, "https://example.com/", trust=0.5)
     assert await _update(memories, "a", "labels") == by_ada
     assert await _update(memories, "a", "content") == Provenance("ada", "key of ada", trust=0.5)
-    # Nothing is left of the version before.
+    # Nothing is left of the previous version.
     whole = UPDATABLE - {"ttl"}
     assert await _update(memories, "a", *whole) == Provenance("ada", "key of ada", trust=1.0)
 

@@ -1,4 +1,4 @@
-"""Finding the nearest rows by way of 8-bit codes: it must be what comparing every vector finds."""
+"""Finding the nearest rows through 8-bit codes gives the same result as comparing every vector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_service.indexes.quantized_rows import KERNELS, QuantizedRows
 Matrix = NDArray[np.float32]
 
 ANY = float(np.finfo(np.float32).min)
-# What a sum of floats may be off by.
+# Tolerance for sums of floats.
 CLOSE = 2e-6
 
 
@@ -21,24 +21,24 @@ def units(vectors: NDArray[np.float64]) -> Matrix:
 
 
 def spread(rng: np.random.Generator, count: int, dimension: int) -> Matrix:
-    """Vectors in all directions."""
+    """Return vectors in all directions."""
     return units(rng.normal(size=(count, dimension)))
 
 
 def crowded(rng: np.random.Generator, count: int, dimension: int) -> Matrix:
-    """Vectors so near to each other that their codes hardly tell one from the other."""
+    """Return vectors so close to each other that their codes hardly differ."""
     return units(rng.normal(size=dimension) + 1e-3 * rng.normal(size=(count, dimension)))
 
 
 def peaked(rng: np.random.Generator, count: int, dimension: int) -> Matrix:
-    """Vectors of one large value, beside which the codes of the others are rough."""
+    """Return vectors with one large value, which makes the codes of their other values coarse."""
     vectors = 0.03 * rng.normal(size=(count, dimension))
     vectors[np.arange(count), rng.integers(0, dimension, count)] = 1
     return units(vectors)
 
 
 def repeated(rng: np.random.Generator, count: int, dimension: int) -> Matrix:
-    """A few vectors over and over."""
+    """Return a few vectors over and over."""
     return spread(rng, 3, dimension)[rng.integers(0, 3, count)]
 
 
@@ -55,7 +55,7 @@ def check(
         assert np.allclose(products, every[rows], rtol=0, atol=CLOSE)
         assert (np.diff(products) <= 0).all()
         assert (products > least).all()
-        # Those that are over by a hair may be there or not.
+        # Candidates just above the threshold may be missing.
         assert len(products) >= len(candidates)
         assert np.allclose(products[: len(candidates)], candidates, rtol=0, atol=CLOSE)
 
@@ -68,7 +68,7 @@ def test_the_nearest_are_those_of_comparing_all(kernel: str, make: type, dimensi
     for count in (0, 1, 256, 257, 288, 1000):
         matrix, codes = make(rng, count, dimension), QuantizedRows(dimension, kernel)
         for asked, k in ((1, 1), (2, 10), (7, 64), (4, count + 5)):
-            # Questions in any direction, and those that a stored vector answers best.
+            # Queries in any direction, and some that equal a stored vector.
             queries = np.concatenate([spread(rng, asked, dimension), make(rng, 2, dimension), matrix[:2]])
             over = np.full(len(queries), ANY, np.float32)
             check(matrix, np.ones(count, np.bool_), queries, k, over, codes)
@@ -91,7 +91,7 @@ def test_rows_that_are_added_later_are_found(kernel: str) -> None:
 def test_values_of_any_size_have_codes(kernel: str) -> None:
     matrix = np.zeros((300, 4), np.float32)
     matrix[:, 0] = 1
-    matrix[1:150, 1] = np.float32(1e-42)  # Less than the least number with all its digits.
+    matrix[1:150, 1] = np.float32(1e-42)  # A subnormal number.
     matrix[150:, 1] = np.float32(-1e-10)
     queries = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, -1, 0, 0], [0, 0, 0, 1]], np.float32)
     check(matrix, np.ones(300, np.bool_), queries, 20, np.full(4, ANY, np.float32), QuantizedRows(4, kernel))

@@ -1,4 +1,4 @@
-"""Times and quoted phrases in a query: found, bounded, and no cost to a query without them."""
+"""Times and quoted phrases in a query: detected, limited, and free for a query without them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory_service.domain.query_understanding import (
     spans_in,
 )
 
-# A Tuesday.
+# A Tuesday
 NOW = datetime(2023, 8, 15, 12, tzinfo=UTC)
 ALWAYS = 1 << 62
 _TIME_WORDS = (
@@ -33,7 +33,7 @@ def us(day: date) -> int:
 
 
 def days(text: str) -> tuple[date, date]:
-    """Days as ISO has them, first and last."""
+    """Parse two ISO dates: the first day, and the day after the last."""
     first, last = text.split(" ")
     return date.fromisoformat(first), date.fromisoformat(last)
 

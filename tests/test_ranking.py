@@ -1,4 +1,4 @@
-"""How scores are made: every share adds up, whatever is weighed, boosted or missing."""
+"""Scoring: all contributions add up, whatever is weighted, boosted or missing."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _hit = st.tuples(
 
 
 def weighing(**weights: float) -> Scoring:
-    """A hybrid scoring at NOW with these weights."""
+    """Return a hybrid scoring at NOW with these weights."""
     return Scoring(HYBRID, ScoreWeights(**weights), NOW)  # type: ignore[arg-type]
 
 
 def hits_of(rows: list[tuple[Any, ...]], mode: RetrieveMode = HYBRID) -> Hits:
-    """Hits of rows of (vector, lexical, named, create_us, importance, use_count), as a mode asks for them."""
+    """Return hits for rows of (vector, lexical, named, create_us, importance, use_count) in a mode."""
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(6)]
     return Hits(
         list(range(1, len(rows) + 1)),
@@ -126,7 +126,7 @@ def test_the_default_weights_are_three_quarters_words_and_one_vectors(rows: list
         score = words / best_words * 0.75 + max(vector or 0.0, 0.0) / best_vector * 0.25
         favoured = any(row[2] for row in rows)
         expected[position] = score * (1.1 if named else 1.0) / 1.1 if favoured else score
-    # To the last bit: a page of yesterday goes on today.
+    # To the last bit, because a page token may continue yesterday's pages.
     assert scores(rank(hits, Scoring(HYBRID), explain=False)) == expected
 
 
@@ -152,7 +152,7 @@ def test_weights_are_relative() -> None:
 
 @pytest.mark.parametrize("weight", ["lexical", "vector", "recency", "importance", "usage"])
 def test_a_weight_alone_orders_by_its_channel(weight: str) -> None:
-    # Each item is the best in one thing.
+    # Each item is the best by one channel.
     old = NOW - 9 * DAY
     plain = {"vector": 0.1, "lexical": 1.0, "named": False, "recency": old, "importance": 0.1, "usage": 1}
     better = {"vector": 0.9, "lexical": 9.0, "recency": NOW, "importance": 1.0, "usage": 50}

@@ -1,4 +1,4 @@
-"""Records cost no more than what they hold."""
+"""Records cost no more than their contents."""
 
 from __future__ import annotations
 

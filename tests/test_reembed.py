@@ -1,4 +1,4 @@
-"""A namespace moves to another embedding model while it serves, and over the death of its server."""
+"""A namespace moves to another embedding model while it serves, even if its server is killed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def is_moved(api: Api, namespace: str = "ns") -> bool:
 
 
 def are_moved(api: Api, pending: int) -> bool:
-    """Whether no more than so many wait."""
+    """Return whether at most this many items are pending."""
     return bool(api.stats("ns").pending_count <= pending)
 
 
@@ -68,7 +68,7 @@ def assert_of_new_model(item: pb.MemoryItem) -> None:
 
 
 def search(api: Api, query: str) -> pb.RetrieveResponse:
-    """Search by vector, and check that all that is found is of the model of the query."""
+    """Search by vector, and check that all results have vectors of the query's model."""
     response = api.retrieve("ns", query_text=query, mode=VECTOR, limit=50, include_embedding=True)
     asked = np.array(vector_of(query, DIMENSION))
     for result in response.results:
@@ -81,7 +81,7 @@ def search(api: Api, query: str) -> pb.RetrieveResponse:
 
 @dataclass
 class Writer:
-    """Adds, changes and deletes items until its server is gone, and knows what must be stored."""
+    """Adds, changes and deletes items until its server is down, and knows what must be stored."""
 
     texts: dict[str, str] = field(default_factory=dict)
     count: int = 0
@@ -110,7 +110,7 @@ class Writer:
             self.texts[item_id] = text
 
     def has_written(self, count: int) -> bool:
-        """Whether so many writes were begun."""
+        """Return whether this many writes have begun."""
         return self.count > count
 
     def _next(self) -> tuple[str, object, str, str | None]:
@@ -141,7 +141,7 @@ def test_a_move_that_is_killed_twice_completes_and_never_mixes_models(
     writer = Writer(texts)
     provider.answer_batches(2)
     for turn in range(2):
-        # Two batches each time are between the halves of the work and their end.
+        # The provider answers only a few batches, so that each turn stops half-way.
         with start(provider, tmp_path) as server, ThreadPoolExecutor(1) as pool:
             api = connect(server)
             writer.finish(api)
@@ -223,7 +223,7 @@ def test_a_namespace_serves_by_its_words_until_the_turn_of_its_items_has_come(
         assert reembed(api).pending_count == 3
         provider.answer_batches(None)
         eventually(lambda: api.stats("ns").pending_count == 0, "all to be moved")
-        # One has nothing to embed.
+        # One item has nothing to embed.
         assert api.stats("ns").embedded_count == 3
         assert reembed(api).pending_count == 0
         assert len(search(api, "a heron").results) == 3
@@ -291,7 +291,7 @@ def test_documents_move_with_their_fragments(
         embedded = api.stats("ns").embedded_count
     with start(provider, tmp_path) as server:
         api = connect(server)
-        # The document's own text is not embedded, its fragments are.
+        # The document's own text is not embedded, but its fragments are.
         assert reembed(api).pending_count == embedded + 1
         eventually(lambda: api.stats("ns").pending_count == 0, "all to be moved")
         assert api.stats("ns").embedded_count == embedded

@@ -1,4 +1,4 @@
-"""Reflection: a client without our protos sees services, comments and error details."""
+"""Reflection: a client without the protos sees services, comments and error details."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ File = descriptor_pb2.FileDescriptorProto
 
 
 class Reflection:
-    """One stream of reflection, in either of its versions: their messages are alike on the wire."""
+    """A stream of reflection in either version: their messages are the same on the wire."""
 
     def __init__(self, channel: grpc.Channel, version: str) -> None:
         self._remote = channel.stream_stream(
@@ -73,7 +73,7 @@ def test_every_listed_service_can_be_described(reflected: Reflection) -> None:
 
 
 def load_all(reflected: Reflection, symbol: str) -> descriptor_pool.DescriptorPool:
-    """What a client builds: the file of a symbol, and every file that it imports."""
+    """Return what a client fetches: the file of a symbol, and every file that it imports."""
     pool, loaded = descriptor_pool.DescriptorPool(), set()
 
     def load(file: File) -> None:
@@ -102,7 +102,7 @@ def comments(file: File) -> dict[tuple[int, ...], str]:
 
 
 def elements(file: File) -> Iterator[tuple[int, ...]]:
-    """The paths of services, RPCs, messages and fields, by the field numbers of FileDescriptorProto."""
+    """Yield the paths of services, RPCs, messages and fields, by the field numbers of FileDescriptorProto."""
     for s, service in enumerate(file.service):
         yield (6, s)
         yield from ((6, s, 2, m) for m in range(len(service.method)))
@@ -123,7 +123,7 @@ def test_everything_comes_with_its_comment(reflected: Reflection, service: Servi
 def test_error_details_can_be_decoded(reflected: Reflection, name: str) -> None:
     pool = load_all(reflected, f"google.rpc.{name}")
     assert pool.FindMessageTypeByName(f"google.rpc.{name}").fields
-    # grpcurl shows details undecoded when this is answered by an error.
+    # grpcurl shows details undecoded if this request fails.
     request = reflection.ServerReflectionRequest(all_extension_numbers_of_type=f"google.rpc.{name}")
     response = reflected.ask(request)[0]
     assert response.HasField("all_extension_numbers_response"), response
@@ -148,14 +148,14 @@ def subclasses(cls: type) -> Iterator[type]:
 
 
 def reasons_in(source: str, classes: set[str]) -> set[str]:
-    """The texts in capitals that are handed to an error's constructor."""
+    """Yield the upper-case texts that are passed to an error's constructor."""
     made = {*classes, "cls", "__init__"}
     texts: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in made:
             arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "reason")]
             texts |= {a.value for a in arguments if isinstance(a, ast.Constant) and isinstance(a.value, str)}
-        if isinstance(node, ast.arguments):  # "reason" given as a default
+        if isinstance(node, ast.arguments):  # "reason" as a default
             named = dict(zip(node.kwonlyargs, node.kw_defaults, strict=True))
             defaults = [default for argument, default in named.items() if argument.arg == "reason"]
             texts |= {str(default.value) for default in defaults if isinstance(default, ast.Constant)}
@@ -170,7 +170,7 @@ def test_every_reason_of_an_error_is_in_the_proto() -> None:
     names = error_reason_pb2.ErrorReason.DESCRIPTOR.values_by_name
     in_proto = {name.removeprefix("ERROR_REASON_") for name in names}
     assert used - in_proto == set()
-    assert len(used) > 15  # or the search above sees nothing
+    assert len(used) > 15  # otherwise the search above finds nothing
 
 
 @pytest.mark.parametrize("cls", list(subclasses(errors.MemoryServiceError)), ids=lambda cls: cls.__name__)

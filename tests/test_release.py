@@ -1,4 +1,4 @@
-"""A release has one version, wherever it is written, and a change log that can be read."""
+"""A release has the same version everywhere, and a readable changelog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 
 
 def found(path: str, pattern: str) -> set[str]:
-    """Return what the group of a pattern matches in a file."""
+    """Return the group of a pattern's match in a file."""
     return set(re.findall(pattern, (ROOT / path).read_text(), re.MULTILINE))
 
 

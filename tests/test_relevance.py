@@ -1,4 +1,4 @@
-"""How well rules find the state that a goal needs, on cases that a person has labelled."""
+"""How well rules find the state that a goal needs, on hand-labelled cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reliability.md: each promise names tests that are there, and how often they do what it says."""
+"""docs/reliability.md: each promise names existing tests, and how often they do what it says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COUNTS = re.compile(r"([\d,]+) / ([\d,]+)")
 
 
 def counts_in(names: list[str]) -> set[tuple[int, int]]:
-    """How often files do something in every run and in a soak, as pairs."""
+    """Return how often files do something in a normal run and in a soak run, as pairs."""
     sources = ((ROOT / "tests" / name).read_text() for name in names)
     return {(int(fast), int(soak)) for source in sources for fast, soak in ROUNDS.findall(source)}
 

@@ -1,4 +1,4 @@
-"""Rules that put what users say into the third person."""
+"""Rules that put users' statements into the third person."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A request that comes again is answered as the first time, to the last bit, whoever sends it, also later.
+"""A repeated request gets its first response, to the last bit, from any credential and at any time.
 
-Each RPC with a `request_id`, as the descriptors tell: sent by one credential, again by another of the same
-namespace, and again after all that the answer tells of was written over and the server was restarted with
+Each RPC with a `request_id`, from the descriptors: sent with one credential, repeated with another of the
+same namespace, and again after everything in the response was overwritten and the server restarted with
 another configuration.
 """
 
@@ -27,7 +27,7 @@ WITH_REQUEST_ID = {method.name for method in METHODS if "request_id" in method.i
 WEB = memory_pb2.SOURCE_KIND_WEB
 REASONING = "A lasting fact about them"
 
-# What is not remembered, and why. None of it writes anything.
+# Requests whose responses are not stored, and why. None of them writes anything.
 NOT_REMEMBERED = {
     "ExtractMemories with dry_run": "tells what would be saved now",
     "ConsolidateMemories with dry_run": "tells what would be done now",
@@ -36,7 +36,7 @@ NOT_REMEMBERED = {
 
 
 class Prepared:
-    """A namespace with one of everything, and the ids of what the server named."""
+    """A namespace with one of everything, and the ids that the server assigned."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.client, self.namespace = client, namespace
@@ -58,7 +58,7 @@ class Prepared:
         return self.call("SaveMemory", **{**fact, **fields})
 
     def write_over_all(self) -> None:
-        """Change what answers tell of; delete nothing."""
+        """Overwrite everything that responses contain; delete nothing."""
         self.call("Update", item={"id": "old", "text": "another bird"})
         self.call("Update", item={"id": "said", "text": "not hello"})
         self.call("Update", item=said("message", "something else"))
@@ -73,12 +73,12 @@ class Prepared:
             self.call("Update", item={"id": each, "text": "written over"})
 
     def client_has(self, item_id: str) -> bool:
-        """Whether there is an item of this id."""
+        """Return whether there is an item with this id."""
         return any(item.id == item_id for item in self.call("List", page_size=1000).items)
 
 
 def said(item_id: str, text: str) -> dict[str, Any]:
-    """A message of the assistant's."""
+    """Return a message of the assistant."""
     return {"id": item_id, "session_id": "s", "chat_message": {"role": 3, "parts": [{"text": text}]}}
 
 
@@ -178,7 +178,7 @@ CASES: dict[str, Fields] = {
 
 
 def method_of(case: str) -> str:
-    """The RPC of a case."""
+    """Return the RPC of a case."""
     return case.partition(",")[0]
 
 
@@ -187,7 +187,7 @@ def test_every_rpc_with_a_request_id_has_a_case() -> None:
 
 
 def requests_of(client: Client) -> dict[str, tuple[Prepared, Message]]:
-    """Each case in a namespace of its own."""
+    """Return the request of each case, each in a separate namespace."""
     requests = {}
     for number, (case, fields) in enumerate(CASES.items()):
         prepared = Prepared(client, f"ns/{number}")
@@ -201,7 +201,7 @@ def requests_of(client: Client) -> dict[str, tuple[Prepared, Message]]:
 
 
 class Keys:
-    """Two credentials of the same namespaces, which differ in name and trust."""
+    """Two credentials of the same namespaces, with different names and trust."""
 
     def __init__(self, folder: Path) -> None:
         keys = keys_in(folder)
@@ -209,7 +209,7 @@ class Keys:
         self.bob = keys.token("bob", trust=0.75)
 
     def start(self, folder: Path, *flags: str) -> ServerProcess:
-        """A server that asks for them."""
+        """Return a server that requires them."""
         return ServerProcess(folder, flags=["--auth", "keys", *flags])
 
 
@@ -220,7 +220,7 @@ def keys(tmp_path: Path) -> Keys:
 
 
 def different(case: str, first: Message, again: Message) -> str:
-    """What differs between two answers, "" for nothing."""
+    """Return the difference between two responses, "" for none."""
     return "" if exactly(first) == exactly(again) else f"--- {case}\nfirst: {first}\nagain: {again}"
 
 
@@ -229,7 +229,7 @@ DELETING = {"Reset", "Delete", "DeleteWhere", "BatchWrite, deleting", "DeleteMem
 Asked = tuple[Prepared, Message, Message]
 
 
-# What the cases are there for; without it their answers would be alike all the same.
+# Conditions that make the cases meaningful: otherwise their responses would be equal anyway.
 TOLD_AT_FIRST: dict[str, Callable[[Any], bool]] = {
     "Add": lambda a: a.item.provenance.trust == 0.25 and len(a.degraded) == 1,
     "BatchAdd, of much": lambda a: len(a.items) == 300 and not a.items[0].text,
@@ -253,9 +253,9 @@ TOLD_AT_FIRST: dict[str, Callable[[Any], bool]] = {
 
 
 def answers_and_replays(ada: Client, bob: Client, problems: list[str]) -> dict[str, Asked]:
-    """Send each request, again at once, and again after what it tells of was written over.
+    """Send each request, repeat it, and repeat it again after its response's contents were overwritten.
 
-    Note what differs, and return the requests with their first answers.
+    Record differences, and return the requests with their first responses.
     """
     asked = {}
     for case, (prepared, request) in requests_of(ada).items():
@@ -280,7 +280,7 @@ def test_a_replay_is_answered_as_the_first_time(tmp_path: Path, keys: Keys) -> N
         before = {case: revision(prepared) for case, (prepared, _, _) in asked.items()}
         server.kill()
     assert of_receipts(tmp_path, "max(length(receipt))") < 300 * 150, "as much as 300 ids and times take"
-    # Another embedder: what could not be done then was not done.
+    # With an embedder now, the responses must still say that there was none.
     with keys.start(tmp_path, "--embedder", "local") as server:
         bob = connect(server.address, keys.bob)
         for case, (prepared, request, first) in asked.items():
@@ -292,20 +292,20 @@ def test_a_replay_is_answered_as_the_first_time(tmp_path: Path, keys: Keys) -> N
 
 
 def of_receipts(folder: Path, what: str) -> int:
-    """What the database says of the receipts of requests."""
+    """Return a value computed from the stored receipts."""
     with contextlib.closing(sqlite3.connect(folder / "records.db")) as database:
         found: int = database.execute(f"SELECT {what} FROM requests").fetchone()[0]
     return found
 
 
 def revision(prepared: Prepared) -> int:
-    """The revision of a namespace."""
+    """Return the revision of a namespace."""
     found: int = prepared.call("GetNamespaceStats").revision
     return found
 
 
 def test_a_request_of_the_release_before_is_told_what_it_wrote(tmp_path: Path, keys: Keys) -> None:
-    """That release kept 14 fields of a receipt, and no answers."""
+    """That release kept 14 fields of a receipt, and no responses."""
     with keys.start(tmp_path, "--embedder", "none") as server:
         prepared = Prepared(connect(server.address, keys.ada), "ns")
         first = prepared.save("User owns a boat", request_id="r-1")

@@ -1,4 +1,4 @@
-"""A request_id makes a retry safe: applied once, answered alike, also at once and after a restart."""
+"""A request_id makes a retry safe: applied once, same response, also concurrently or after a restart."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_one_request_sent_twenty_times_at_once_is_applied_once(api: Api, namespa
 
 
 def everybodys(namespace: str) -> admin_pb2.UndoWritesRequest:
-    """An undo of all that was ever written."""
+    """Return an undo of all writes so far."""
     request = admin_pb2.UndoWritesRequest(namespace=namespace, any_writer=True, request_id="r-1")
     request.since.FromSeconds(1)
     return request
@@ -122,7 +122,7 @@ def everybodys(namespace: str) -> admin_pb2.UndoWritesRequest:
 def test_what_had_nothing_to_remove_removes_nothing_when_it_is_repeated(
     api: Api, namespace: str, rpc: str
 ) -> None:
-    """The namespace had not begun: a late retry must not take what was written since."""
+    """The namespace was empty before, but a late retry must not remove later writes."""
     request = everybodys(namespace) if rpc == "admin.UndoWrites" else request_of(rpc, namespace)
     first = call(api, rpc, request)
     with_an_old_item_and_state(api, namespace)
@@ -134,7 +134,7 @@ def test_what_had_nothing_to_remove_removes_nothing_when_it_is_repeated(
 def test_one_undo_sent_several_times_at_once_answers_each_with_all_that_it_did(
     api: Api, namespace: str
 ) -> None:
-    """It takes several steps, between which others get in."""
+    """It takes several steps, between which other writes happen."""
     for _ in range(2):
         api.add_texts(namespace, *(str(number) for number in range(500)))
     with ThreadPoolExecutor(4) as pool:

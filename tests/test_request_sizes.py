@@ -1,4 +1,4 @@
-"""What a request takes is known by its bytes: every field of it is counted, whatever it is made of."""
+"""The memory of a request is estimated from its bytes: every field counts, whatever its type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sizes(method: str) -> RequestSizes:
 
 
 def refused(method: str, raw: bytes) -> str:
-    """The field that is named in the error."""
+    """Return the field that the error names."""
     with pytest.raises(LimitExceeded) as error:
         sizes(method).held_bytes(raw)
     assert error.value.metadata["limit_name"] == "request_fields_max"

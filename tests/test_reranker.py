@@ -1,4 +1,4 @@
-"""Reranking: by a real cross-encoder, if a tiny one, that fastembed loads and onnxruntime runs."""
+"""Reranking with a real, if tiny, cross-encoder, which fastembed loads and onnxruntime runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_RERANKER = pb.DEGRADATION_REASON_NO_RERANKER
 UNAVAILABLE = pb.DEGRADATION_REASON_RERANKER_UNAVAILABLE
 WORDS = ("what", "does", "the", "heron", "eat", "eats", "fish", "a")
 QUERY = "what does the heron eat"
-# Words alone find the first best; the model counts how many tokens are the query's.
+# A search by words puts the first on top; the model counts tokens of the query.
 SAID = [
     "heron heron heron",
     "the heron eats fish",
@@ -39,7 +39,7 @@ def probability(score: float) -> float:
 
 
 def shared(text: str) -> int:
-    """How many pairs of equal tokens the query and a text have."""
+    """Return the number of pairs of equal tokens in the query and a text."""
     known = [word for word in QUERY.split() if word in WORDS]
     return sum(known.count(word) for word in text.split())
 
@@ -58,7 +58,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reranking(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server that has a reranker."""
+    """A server with a reranker."""
     with ServerProcess(tmp_path_factory.mktemp("data"), flags=flags(model)) as process:
         api = Api.connect(process.address)
         yield api
@@ -116,7 +116,7 @@ def test_the_explanation_is_the_rerankers(reranking: Api, namespace: str) -> Non
 
 
 def test_what_is_not_among_the_best_stays_behind_them(reranking: Api, namespace: str) -> None:
-    # The more words a text has, the worse it is by BM25; the last of them all would be the reranker's first.
+    # BM25 prefers texts with fewer words; the reranker would put the very last one first.
     texts = ["heron " + "x " * n for n in range(60)] + ["heron what does the eat " + "y " * 400]
     reranking.add_texts(namespace, *texts)
     options = {"query_text": "heron", "mode": pb.RETRIEVE_MODE_LEXICAL, "limit": -1}
@@ -166,7 +166,7 @@ def test_later_pages_go_by_the_scores_of_the_first(
         api = connect(server)
         second = api.retrieve(namespace, page_token=token, **options)
         assert (scored(second), reasons(second)) == (whole[2:4], [])
-        # And where the first had none, so do those after it.
+        # Without a reranker on the first page, later pages do without it too.
         first = api.retrieve(namespace, **options)
         token = first.next_page_token
     with ServerProcess(tmp_path, flags=flags(model)) as server:
@@ -189,7 +189,7 @@ def test_many_at_once_each_get_their_own_order(reranking: Api, namespace: str) -
         assert list(pool.map(ask, queries * 10)) == alone * 10
 
 
-# What cannot be done is told
+# Degradations are reported
 
 
 def test_without_a_reranker_the_order_is_that_of_the_scores(api: Api, namespace: str) -> None:
@@ -221,7 +221,7 @@ def test_a_reranker_that_gives_no_scores_costs_the_order_only(
         assert [exactly(result) for result in found.results] == [exactly(result) for result in plain.results]
 
 
-# Starting
+# Start
 
 
 def test_a_server_whose_reranker_cannot_be_loaded_does_not_start(tmp_path: Path, model: Path) -> None:

@@ -20,7 +20,7 @@ from memory_service.v1 import state_pb2
 from scripted_openai import Reply, ScriptedOpenAI
 from server_process import ServerProcess
 
-# The example that the overseer was made for: first to save, later to use what was saved.
+# The example that the overseer was designed for: save first, use later.
 SAVE_GOAL = "Get last week activities and save kudos givers to memory"
 USE_GOAL = "Who from my kudos list was active recently?"
 TOOL = "getActivityKudos"
@@ -64,14 +64,14 @@ def reasons(response: pb.EvaluateForStorageResponse) -> list[int]:
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[ScriptedOpenAI]:
-    """A language model that answers as a test says."""
+    """A language model that answers as the test wants."""
     with ScriptedOpenAI() as provider:
         yield provider
 
 
 @pytest.fixture(scope="module")
 def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server that asks it."""
+    """A server that uses it."""
     flags = ["--store", "memory", "--embedder", "none", *llm.flags]
     with ServerProcess(flags=flags, env=llm.environment()) as process:
         yield process
@@ -79,14 +79,14 @@ def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def llm_api(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect) -> Api:
-    """The stubs of that server; what was asked before is forgotten."""
+    """The stubs of that server; earlier requests are cleared."""
     llm.requests.clear()
     return connect(llm_server)
 
 
 @pytest.fixture(scope="module")
 def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server that soon gives up on a model that fails."""
+    """A server that soon gives up on a failing model."""
     flags = ["--store", "memory", "--embedder", "none", "--llm-timeout", "1", "--llm-retries", "0"]
     with ServerProcess(flags=[*flags, *llm.flags], env=llm.environment()) as process:
         yield process
@@ -96,7 +96,7 @@ def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 def failing_api(
     failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str, goal: str
 ) -> Iterator[Api]:
-    """The stubs of that server. After the test its model answers, so that no other test finds it paused."""
+    """The stubs of that server. Its model works again after the test, so that it is not paused for others."""
     api = connect(failing_server)
     yield api
     llm.answer(ANSWER)
@@ -105,7 +105,7 @@ def failing_api(
 
 @pytest.fixture
 def goal(namespace: str) -> str:
-    """A goal that no other test has: a question that was asked before may be answered from a cache."""
+    """Return a goal of this test only: the answer to a repeated question may come from a cache."""
     return f"{SAVE_GOAL} ({namespace})"
 
 
@@ -158,7 +158,7 @@ def test_the_model_may_decide_against_it(
     assert stored(llm_api, namespace) == {}
 
 
-# What rules keep
+# Results that rules keep
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_the_result_of_a_failure_is_never_kept(
     assert stored(llm_api, namespace) == {}
 
 
-# Keys that exist, and what changes meanwhile
+# Existing keys, and concurrent changes
 
 
 def test_a_key_that_exists_is_left_alone(api: Api, namespace: str) -> None:
@@ -290,7 +290,7 @@ def test_what_is_written_while_it_is_decided_on_stays(
     assert stored(llm_api, namespace)[str(ANSWER["key"])].value == json_value("new")
 
 
-# Parts of a model's answer that are not allowed, and no answer at all
+# Invalid parts of a model's answer, and missing answers
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_model_that_is_not_there_cannot_be_insisted_on(api: Api, namespace: st
     assert stored(api, namespace) == {}
 
 
-# Requests that come again
+# Repeated requests
 
 
 def test_a_repeated_request_is_answered_with_the_first_decision(
@@ -427,7 +427,7 @@ def test_a_request_id_with_another_body_is_refused(api: Api, namespace: str) -> 
     assert (error.code, error.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "REQUEST_ID_REUSED")
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The example of docs/retrieval.md gets the scores that it says."""
+"""The example of docs/retrieval.md gets the scores that the page shows."""
 
 from __future__ import annotations
 

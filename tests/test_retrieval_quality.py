@@ -1,4 +1,4 @@
-"""The benchmark of retrieval reads LoCoMo's format, asks a real server and counts evidence rightly."""
+"""The retrieval benchmark reads LoCoMo's format, queries a real server and counts evidence correctly."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ SAID = [
 
 
 def conversation() -> dict[str, Any]:
-    """A conversation of one session.
+    """Return a conversation of one session.
 
-    Of the evidence for the lessons' cost one turn has none of the question's words, and one does not exist.
+    Of the evidence for the cost of the lessons, one turn has none of the question's words, and one does not
+    exist.
     """
     turns = [
         {"speaker": speaker, "dia_id": f"D1:{number}", "text": text}
@@ -51,7 +52,7 @@ def test_constants_are_chosen_with_each_conversation_left_out(tmp_path: Path) ->
     assert [line for line in lines if "chosen on the others" in line] == [
         f"{name}, chosen on the others: the code's" for name in ("conv-1", "conv-2")
     ]
-    # All that is asked is found with the constants of the code: no others can be better.
+    # The code's constants find all evidence: no others can be better.
     assert "  the code's                            all @5 1.0000 @10 1.0000; adversarial" in run.stdout
     assert "  which is: the code's" in lines
 
@@ -72,7 +73,7 @@ def test_evidence_recall_by_category(tmp_path: Path) -> None:
     by_group = recall["server, default"]
     assert set(by_group) == {"all", "1-4", "multi-hop", "single-hop", "adversarial"}
     assert all(depths == {"5": 1.0, "10": 1.0, "20": 1.0} for depths in by_group.values())
-    # BM25 finds what has a word of the question: one of two turns, of one question in three.
+    # BM25 finds turns that share a word with the question: for one question of three only one of two turns.
     assert recall["BM25 alone"]["multi-hop"]["5"] == 0.5
     assert recall["BM25 alone"]["all"]["5"] == pytest.approx(5 / 6)
     assert misses.read_text() == ""

@@ -1,4 +1,4 @@
-"""Retrieve: by recency, by words, by vector and by both, filtered, paged, scored and explained."""
+"""Retrieve: by recency, words, vector and both; filtered, paged, scored and explained."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_namespace_that_was_never_written_to_is_empty(api: Api, namespace: str
 def test_pages_add_up_to_the_whole(
     api: Api, namespace: str, query: dict[str, Any], page_size: int, limit: int
 ) -> None:
-    # Different lengths give different scores, so that the order is one.
+    # Different lengths give different scores, so that the order is unique.
     api.add_texts(namespace, *("heron " + " ".join(f"w{n}" for n in range(i)) for i in range(25)))
     whole = api.found(namespace, limit=limit, **query)
     paged = list(pages(api, namespace, limit=limit, page_size=page_size, **query))
@@ -317,13 +317,13 @@ def test_min_score_leaves_out_what_is_below_it(api: Api, namespace: str, query: 
         assert api.found(namespace, min_score=bound, **query) == expected
 
 
-# What is written is found at once
+# Written items are found immediately
 
 
 def test_what_was_added_is_found_at_once_by_words_and_by_vector(
     graph_server: ServerProcess, connect: Connect, namespace: str
 ) -> None:
-    # Grows from exact search through the first graph and several merges into it.
+    # The namespace grows from exact search to its first graph and through several merges.
     api = connect(graph_server)
     for i in range(200):
         angle = i * 0.618
@@ -350,7 +350,7 @@ def test_writers_at_once_each_find_their_own_writes(api: Api, namespace: str) ->
         list(pool.map(write_and_look, range(8)))
 
 
-# What is missing is named
+# Missing channels are reported
 
 
 def test_a_text_query_to_client_vectors_is_answered_by_words_and_says_so(api: Api, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""Retrieve: results that fit into a number of tokens."""
+"""Retrieve: results within a number of tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def query(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def tokens(text: str) -> int:
-    """What a text without CJK takes, estimated."""
+    """Return the estimated tokens of a text without CJK."""
     return -(-len(text) // 4)
 
 
@@ -45,7 +45,7 @@ def pages(api: Api, namespace: str, **options: Any) -> Iterator[pb.RetrieveRespo
 
 
 def all_of(results: Any) -> set[str]:
-    """The texts of results and of their neighbours."""
+    """Return the texts of results and of their neighbours."""
     return {item.text for r in results for item in (r.item, *r.before, *r.after)}
 
 
@@ -101,7 +101,7 @@ def test_without_a_budget_nothing_is_counted(api: Api, namespace: str, query: di
 
 
 def test_the_limit_counts_what_fits(api: Api, namespace: str) -> None:
-    # The short ones score higher, but what is at the top does not fit.
+    # The five long texts rank first and do not fit.
     api.add_texts(namespace, *("heron " * 60 for _ in range(5)), *("heron " + "x " * n for n in range(20)))
     options = {"query_text": "heron", "mode": LEXICAL, "max_tokens": 60}
     assert len(texts(api.retrieve(namespace, limit=3, **options).results)) == 3
@@ -110,7 +110,7 @@ def test_the_limit_counts_what_fits(api: Api, namespace: str) -> None:
 
 @pytest.mark.parametrize(("long", "found"), [(31, ["a heron among others"]), (32, [])])
 def test_nothing_is_tried_for_ever(api: Api, namespace: str, long: int, found: list[str]) -> None:
-    # The first in the order are too long.
+    # The first results are too long.
     api.add_texts(namespace, *("heron " * 10 + f"{n}" for n in range(long)), "a heron among others")
     options = {"query_text": "heron", "mode": LEXICAL, "limit": -1}
     assert texts(api.retrieve(namespace, **options).results)[-1] == "a heron among others"
@@ -129,7 +129,7 @@ def test_pages_together_hold_what_fits(
         paged = list(pages(api, namespace, max_tokens=most, page_size=page_size, **options))
         assert [r for page in paged for r in page.results] == list(whole.results)
         assert all(page.results for page in paged[1:])
-        # Each text counts once, on whatever page it comes first.
+        # Each text counts once, on the page where it appears first.
         assert sum(page.token_count for page in paged) == whole.token_count <= most
         assert whole.token_count == sum(map(tokens, all_of(whole.results)))
     assert len(whole.results) == 25

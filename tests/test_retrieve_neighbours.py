@@ -1,4 +1,4 @@
-"""Retrieve: results with what was said right before and right after each."""
+"""Retrieve: results with the turns right before and after each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def query(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def around(results: Any) -> dict[str, tuple[list[str], list[str]]]:
-    """The texts before and after each result."""
+    """Return the texts before and after each result."""
     return {result.item.text: (texts_of(result.before), texts_of(result.after)) for result in results}
 
 
@@ -83,10 +83,10 @@ def test_neighbours_that_are_not_trusted_are_left_out(
         return around(api.retrieve(namespace, **options, **wanted).results)
 
     assert found(min_trust=0.25) == {"heron": (["a", "a page " * 50], ["b"])}
-    # None that is farther away takes its place.
+    # No neighbour farther off takes its place.
     assert found(min_trust=0.3) == {"heron": (["a"], ["b"])}
     assert found(sources=[pb.SOURCE_KIND_UNSPECIFIED]) == {"heron": (["a"], [])}
-    # What is left out takes nothing of a budget.
+    # Omitted neighbours cost no tokens.
     assert found(max_tokens=10) == {}
     assert found(max_tokens=10, min_trust=0.3) == {"heron": (["a"], ["b"])}
 
@@ -100,7 +100,7 @@ def test_neighbours_are_whole_items(api: Api, namespace: str, query: dict[str, A
     options = {"labels": {"it": "yes"}, "context_window": 1, **query}
     for more in ({}, {"explain": True}, {"include_embedding": True}):
         (result,) = api.retrieve(namespace, **options, **more).results
-        # Their vectors are left out also where those of the results come.
+        # Their vectors are left out, even if those of the results are included.
         assert [exactly(each) for each in result.before] == [exactly(before)]
         assert [exactly(each) for each in result.after] == [exactly(after)]
         assert result.item.HasField("embedding") == ("include_embedding" in more)
@@ -168,7 +168,7 @@ def test_neighbours_count_in_the_size_of_a_page(api: Api, namespace: str, query:
     say(api, namespace, *(f"heron {n} " + "x" * 60_000 for n in range(40)))
     found = list(pages(api, namespace, limit=-1, context_window=3, **query))
     assert len(found) > 2
-    # A client takes 4 MiB, gRPC's default.
+    # A client accepts 4 MiB, gRPC's default.
     assert all(page.ByteSize() < 4 << 20 for page in found)
     assert sum(len(page.results) for page in found) == 40
 

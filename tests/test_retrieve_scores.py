@@ -1,4 +1,4 @@
-"""What makes up a score, through the API: weights, importance, use, times and phrases in the query."""
+"""Scores through the API: weights, importance, use, times and phrases in the query."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def stamp(time: datetime) -> Timestamp:
 
 
 def only(**weights: Any) -> pb.ScoreWeights:
-    """Weights of what is named, and none of words and vectors."""
+    """Return these weights, and none for words and vectors."""
     return pb.ScoreWeights(**{"lexical": 0.0, "vector": 0.0, **weights})
 
 
 def weighed(api: Api, namespace: str, query: str = "heron", **options: Any) -> dict[str, float]:
-    """The scores by id, in their order, each of which its explanation adds up to."""
+    """Return the scores by id, in order, after checking that each explanation adds up to its score."""
     options = {"now": stamp(NOW), "explain": True, "limit": 100, **options}
     scores = {}
     for result in api.retrieve(namespace, query_text=query, **options).results:
@@ -47,7 +47,7 @@ def weighed(api: Api, namespace: str, query: str = "heron", **options: Any) -> d
 
 
 def channels(api: Api, namespace: str, query: str, **options: Any) -> dict[str, set[str]]:
-    """The channels that count for each item, by id."""
+    """Return the channels that contribute to each item, by id."""
     options = {"now": stamp(NOW), "explain": True, "limit": 100, **options}
     return {
         result.item.id: {c.channel for c in result.explanation.contributions if c.contribution}
@@ -124,7 +124,7 @@ def test_a_weight_of_zero_leaves_its_channel_out(api: Api, namespace: str) -> No
 def test_what_counts_may_lift_what_words_alone_would_not_bring_into_the_limit(
     api: Api, namespace: str
 ) -> None:
-    # All are as good by words; the one that matters is the oldest of many.
+    # All match the words equally well; the important one is the oldest of many.
     api.add(namespace, id="the one", text="a heron", importance=1.0)
     api.memory.BatchAdd(
         pb.BatchAddRequest(namespace=namespace, items=[pb.MemoryItem(text="a heron", importance=0.1)] * 200)
@@ -135,7 +135,7 @@ def test_what_counts_may_lift_what_words_alone_would_not_bring_into_the_limit(
         assert [result.item.id for result in found.results] == ["the one"]
 
 
-# Importance is a field like others
+# Importance is a field like any other
 
 
 def test_importance_is_changed_and_cleared_by_update(api: Api, namespace: str) -> None:
@@ -182,7 +182,7 @@ def test_what_is_returned_counts_as_used_where_it_is_asked_for(api: Api, namespa
     api.retrieve(namespace, limit=1, session_id="a", record_usage=True)
     api.retrieve(namespace, limit=0, record_usage=True)
     assert weighed(api, namespace, weights=only(usage=1.0)) == pytest.approx({"a": 2 / 5, "b": 0.0})
-    # It is no change of the namespace.
+    # It does not change the namespace.
     assert api.stats(namespace).revision == before.revision
     changes = api.memory.Watch(pb.WatchRequest(namespace=namespace, after_revision=0))
     seen = [next(changes).revision for _ in range(3)]
@@ -207,7 +207,7 @@ def test_use_and_importance_outlive_the_server(tmp_path: Path, connect: Connect)
             api.add("kept", id=name, text="heron", session_id=name, importance=0.2)
         for _ in range(3):
             api.retrieve("kept", session_id="a", record_usage=True)
-        # What was answered is counted, whatever comes then.
+        # Uses of returned items are counted even if the server crashes.
         server.kill()
     for _ in range(2):
         with ServerProcess(tmp_path) as server:
@@ -248,7 +248,7 @@ def test_what_has_a_quoted_phrase_counts_a_tenth_more(api: Api, namespace: str) 
     for query in ('who saw the "green heron"', "who saw the “Green Heron”"):
         found = channels(api, namespace, query)
         assert {name for name, its in found.items() if "phrase" in its} == {"whole"}
-        # Never a filter.
+        # Times are never a filter.
         assert set(found) == set(texts)
         lexical = channels(api, namespace, query, mode=MODES["lexical"])
         assert "phrase" in lexical["whole"]
@@ -289,7 +289,7 @@ def test_long_and_odd_queries_are_answered(api: Api, namespace: str, quote: str)
 
 
 def test_pages_of_an_unset_now_keep_the_time_of_the_first(api: Api, namespace: str) -> None:
-    # So short a half-life that each moment changes every score.
+    # With such a short half-life, scores change at every moment.
     for at in range(12):
         api.add(namespace, id=str(at), text="a heron")
     weights = pb.ScoreWeights(recency=1.0, recency_half_life=Duration(nanos=200_000_000))

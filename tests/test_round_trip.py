@@ -1,4 +1,4 @@
-"""What is written comes back bit for bit: every kind of content, every part, every optional field."""
+"""Writes are read back bit for bit: every kind of content, every part, every optional field."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EVERY_JSON_KIND = {
 
 
 def as_sent(stored: pb.MemoryItem, sent: pb.MemoryItem) -> bytes:
-    """A stored item without what the server adds to the one that was sent."""
+    """Return a stored item without the fields that the server added to the sent one."""
     item = pb.MemoryItem()
     item.CopyFrom(stored)
     if not sent.id:
@@ -50,7 +50,7 @@ def as_sent(stored: pb.MemoryItem, sent: pb.MemoryItem) -> bytes:
 
 
 def message_items() -> dict[str, pb.MemoryItem]:
-    """Chat messages with every kind of part and with every optional field unset, empty and set."""
+    """Yield chat messages with every kind of part and with every optional field unset, empty and set."""
     result_values = {f"result {key or 'empty key'}": json_value(v) for key, v in EVERY_JSON_KIND.items()}
     parts = {
         "text": pb.Part(text=HOSTILE_TEXT),
@@ -100,7 +100,7 @@ def message_items() -> dict[str, pb.MemoryItem]:
 
 
 def other_items() -> dict[str, pb.MemoryItem]:
-    """The other kinds of content, and every field beside the content."""
+    """Yield the other kinds of content, and every field besides the content."""
     return {
         "text": pb.MemoryItem(text=HOSTILE_TEXT),
         "data": pb.MemoryItem(data=struct(EVERY_JSON_KIND)),

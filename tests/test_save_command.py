@@ -1,4 +1,4 @@
-"""HandleMessage: recognising the command to save, choosing the message, saving it once, telling the user."""
+"""HandleMessage: recognising the command to save, choosing the message, saving it once, giving feedback."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def library(api: Api, namespace: str) -> Library:
 )
 def test_commands_are_recognised_in_every_variant(library: Library, text: str, command: str) -> None:
     answer = library.handle(text)
-    # A namespace without messages has nothing to save, so this tells of the recognition alone.
+    # A namespace without messages has nothing to save, so only the recognition is tested here.
     assert (answer.outcome, answer.command) == (NO_MESSAGE, command)
     assert answer.feedback == "No suitable message found to save."
 
@@ -278,7 +278,7 @@ def test_a_retry_is_answered_alike_when_the_agent_has_spoken_since(library: Libr
     before = library.stats()
     assert exactly(library.handle(request_id="r")) == exactly(first)
     assert library.stats() == before
-    # Without the id it is another command, for another message.
+    # Without the id it is a new command, for another message.
     assert library.handle().document.text == "Done. Anything else?"
 
 
@@ -340,7 +340,7 @@ def test_what_was_saved_outlives_a_crash(tmp_path: Path, connect: Connect) -> No
         assert library.handle().outcome == ALREADY_SAVED
 
 
-# Trouble
+# Errors
 
 
 def test_an_embedder_that_fails_costs_the_vectors_only(tmp_path: Path, connect: Connect) -> None:

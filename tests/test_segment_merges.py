@@ -1,4 +1,4 @@
-"""Segments of an index by words become one, also in another thread, while more are added."""
+"""Segments of a word index are merged, also in another thread, while documents are added."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Postings = Counter[tuple[int, int, int]]
 
 
 def documents(count: int, seed: int) -> list[dict[int, int]]:
-    """Documents of words from a small vocabulary."""
+    """Return documents with words of a small vocabulary."""
     rng = np.random.default_rng(seed)
     return [
         {int(term): int(rng.integers(1, 5)) for term in rng.choice(5000, 20, replace=False)}
@@ -24,13 +24,13 @@ def documents(count: int, seed: int) -> list[dict[int, int]]:
 
 
 def given(batches: list[list[dict[int, int]]]) -> Postings:
-    """All postings of documents that were added in these batches."""
+    """Return all postings of documents in these batches."""
     every = [document for batch in batches for document in batch]
     return Counter((term, doc, n) for doc, terms in enumerate(every) for term, n in terms.items())
 
 
 def held(index: LexicalIndex) -> Postings:
-    """All postings of an index."""
+    """Return all postings of an index."""
     return Counter(
         (int(term), int(doc), int(count))
         for segment in index.words().segments
@@ -72,7 +72,7 @@ def test_many_are_merged_in_another_thread_while_more_come(monkeypatch: pytest.M
     assert job is not None
     assert index.plan() is None
     merged = job.work()
-    # These do not become part of what is merged meanwhile, but of each other.
+    # These are merged with each other, not into the merge in progress.
     monkeypatch.undo()
     for batch in BATCHES[10:]:
         index.add_all([pack_terms(document) for document in batch])

@@ -1,4 +1,4 @@
-"""The server as a process: health, refusals to start, limits, deadlines, answers that fit."""
+"""The server as a process: health, failed starts, limits, deadlines, responses that fit."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_the_health_of_an_unknown_service_is_not_found(server: ServerProcess, co
     assert next(health.Watch(request)).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 
 
-# Refusals to start
+# Failed starts
 
 
 def serve(*flags: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs `serve` with flags that it must refuse."""
+    """Run `serve` with flags that it must refuse."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_SERVICE_", "OPENAI_"))}
     command = [sys.executable, "-m", "memory_service", "serve", *flags]
     return subprocess.run(
@@ -55,7 +55,7 @@ def serve(*flags: str, env: Mapping[str, str] | None = None) -> subprocess.Compl
 
 
 def last_line(ended: subprocess.CompletedProcess[str]) -> str:
-    """What the operator reads at the end, after an exit that tells of failure."""
+    """Return the last line for the operator, after an exit with an error."""
     assert ended.returncode > 0, ended
     assert "Traceback" not in ended.stdout + ended.stderr
     return ended.stderr.rstrip("\n").rpartition("\n")[2]
@@ -112,7 +112,7 @@ def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path, connect: Co
         api.add("ns", text="after")
         assert api.found("ns") == ["before", "after"]
         first.kill()
-    # The lock of a killed server must not outlive it.
+    # The lock must not outlive a killed server.
     with ServerProcess(tmp_path) as second:
         assert connect(second).found("ns") == ["before", "after"]
 
@@ -161,7 +161,7 @@ def test_deadlines_that_pass_leave_whole_batches_or_none(api: Api, namespace: st
 
     with ThreadPoolExecutor(8) as pool:
         ended = list(pool.map(write, range(40)))
-    # RESOURCE_EXHAUSTED: it could not start in time, and was not begun.
+    # RESOURCE_EXHAUSTED: it could not start in time, and did not begin.
     refused = {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert set(ended) <= {grpc.StatusCode.OK, *refused}
     written = [item.text.split()[0] for item in api.items(namespace)]
@@ -170,12 +170,12 @@ def test_deadlines_that_pass_leave_whole_batches_or_none(api: Api, namespace: st
     assert acknowledged <= set(written)
 
 
-# Answers that fit into what a client takes by default
+# Responses within a client's default limit
 
 
 @pytest.fixture(scope="module")
 def large_namespace(api: Api) -> str:
-    """200 items of 60 KB: 12 MB, of which a client takes 4 MiB at once."""
+    """200 items of 60 KB: 12 MB, of which a client accepts 4 MiB at once."""
     for batch in range(10):
         api.add_texts("large", *(f"{batch * 20 + i:03} " + "x" * 60_000 for i in range(20)))
     return "large"
@@ -238,7 +238,7 @@ def test_large_states_are_found_in_pages_that_fit(api: Api, namespace: str) -> N
 
 
 def test_the_biggest_item_fits_into_an_answer(api: Api, namespace: str) -> None:
-    """An item that is accepted must be readable by a client with default limits."""
+    """A client with default limits must be able to read every accepted item."""
     binary = pb.Part(binary=pb.BinaryPart(content=bytes(MIB)))
     for count in range(1, 9):
         message = pb.ChatMessage(role=pb.ROLE_USER, parts=[binary] * count)
@@ -250,7 +250,8 @@ def test_the_biggest_item_fits_into_an_answer(api: Api, namespace: str) -> None:
     assert len(api.items(namespace)) >= 1
 
 
-# A number takes 4 bytes of JSON and 11 of a message: a page that counts the one can overflow the other.
+# A number takes 4 bytes of JSON and 11 of a message: a page whose size is estimated by one may exceed the
+# other.
 
 
 def test_states_of_many_numbers_are_found_in_pages_that_fit(api: Api, namespace: str) -> None:
@@ -273,13 +274,13 @@ def test_items_of_many_numbers_are_listed_in_pages_that_fit(tmp_path: Path, conn
             api.memory.BatchAdd(pb.BatchAddRequest(namespace="ns", items=[item] * 3))
         assert len(api.items("ns")) == 24
         server.kill()
-    # Nothing of what the items look like as messages is in memory now.
+    # The items' sizes as messages are no longer in memory.
     with ServerProcess(tmp_path) as server:
         assert len(connect(server).items("ns")) == 24
 
 
 def test_an_answer_that_would_not_fit_is_no_reason_to_lie(api: Api, namespace: str) -> None:
-    """A batch that is written must be answered so that the client can read it."""
+    """The response to a written batch must be readable for the client."""
     items = [pb.MemoryItem(text="x" * 60_000)] * 100
     ended = outcome(lambda: api.memory.BatchAdd(pb.BatchAddRequest(namespace=namespace, items=items)))
     assert (ended, len(api.items(namespace))) in {

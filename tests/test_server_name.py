@@ -1,4 +1,4 @@
-"""What a server is called, and that each has a data folder of its own."""
+"""The server's name, and a separate data folder for each name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from server_stores import flags_of
 
 
 def audit(folder: Path, *arguments: str) -> list[str]:
-    """What a command on the audit log of a data folder prints."""
+    """Return what a command on the audit log of a data folder prints."""
     ended = CliRunner().invoke(main, ["audit", *arguments, "--data-dir", str(folder)])
     assert ended.exit_code == 0, ended.output
     return ended.stdout.splitlines()
 
 
 def told(client: Client) -> str:
-    """What the server says that it is called."""
+    """Return the name that the server reports."""
     name: str = client.call("GetInfo").server_name
     client.channel.close()
     return name

@@ -1,4 +1,4 @@
-"""API keys and the key of page tokens in the database: what one server is told, every server knows."""
+"""API keys and the key of page tokens in the database: a change at one server reaches every server."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def keys(folder: Path, *arguments: str) -> str:
 
 
 def make(folder: Path, *options: str) -> tuple[str, str]:
-    """The id of a new key and its token."""
+    """Create a key; return its id and its token."""
     made = json.loads(keys(folder, "create", "ada", "--namespace", "*", "--role", "read", "--json", *options))
     return made["id"], made["token"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What stands for a database, with a key in it that was there before any server."""
+    """A folder that stands for a database, with a key from before any server."""
     folder = tmp_path_factory.mktemp("database")
     make(folder)
     return folder
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def servers(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ServerProcess]]:
-    """Two servers over it that ask for keys, in data folders that they make themselves."""
+    """Two servers over it that require keys, in data folders that they create."""
     flags = [*flags_of("postgres", folder), "--auth", "keys", "--embedder", "none"]
     homes = [tmp_path_factory.mktemp("home") / "data" for _ in range(2)]
     with ServerProcess(homes[0], flags=flags) as first, ServerProcess(homes[1], flags=flags) as second:
@@ -53,7 +53,7 @@ def servers(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture
 def clients(servers: list[ServerProcess]) -> Iterator[list[Client]]:
-    """A client of each, which presents nothing yet."""
+    """A client of each server, without credentials yet."""
     clients = [connect(server.address) for server in servers]
     yield clients
     for client in clients:
@@ -61,7 +61,7 @@ def clients(servers: list[ServerProcess]) -> Iterator[list[Client]]:
 
 
 def answers(clients: list[Client], token: str) -> list[str]:
-    """What each server says to a token."""
+    """Return each server's response to a token."""
     return [outcome(lambda c=client: c.presenting(token).call("GetInfo")).name for client in clients]
 
 

@@ -1,4 +1,4 @@
-"""Servers of two releases on one database: together where the format is one, refused where it is newer."""
+"""Servers of two releases on one database: together if the format is the same, refused if it is newer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching at one server what is written at another: every change, in order, soon, for one query of all."""
+"""A watch at one server of writes at another: every change, in order, soon, with one query for all."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def watch(api: Api, namespace: str, after_revision: int = 0) -> Iterator[pb.Watc
 
 
 def told(stream: Iterator[pb.WatchResponse], count: int) -> list[tuple[int, float]]:
-    """The revisions of the next changes, and when each came."""
+    """Return the revisions of the next changes, and when each arrived."""
     found = ((message.change.revision, time.monotonic()) for message in stream if message.HasField("change"))
     return list(islice(found, count))
 
 
 @contextmanager
 def reading_all_the_time(api: Api, namespace: str) -> Iterator[None]:
-    """Somebody else reads at a server without a pause."""
+    """Read at a server without a pause, as another client."""
     stop = threading.Event()
 
     def read() -> None:
@@ -124,7 +124,7 @@ def test_who_watches_while_the_database_is_away_misses_nothing(tmp_path: Path) -
         endings: list[grpc.StatusCode] = []
 
         def follow() -> None:
-            """Watches on as a client does that begins again behind what it was told last."""
+            """Watch like a client that resumes after the last change it received."""
             while len(found) < 6:
                 try:
                     for message in watch(there, "birds", found[-1] if found else 0):
@@ -165,11 +165,11 @@ async def test_a_thousand_who_watch_share_one_query_and_nobody_costs_none(tmp_pa
             await asyncio.gather(*(store.add_items(name, [build_write("a", "heron")]) for name in names))
             assert queries.looks() == 0
             waiting = [asyncio.create_task(store.wait_for_change(name, 1)) for name in names]
-            # Each has looked once when it began, as who reads a namespace does.
+            # Each looked once when it began, like every reader of a namespace.
             before, began = queries.looks(), time.monotonic()
             await asyncio.sleep(1)
             assert queries.looks() > before
-            # Of its turns one is under way at each end.
+            # The interval may contain one more look at each end.
             assert queries.looks() - before <= (time.monotonic() - began) / 0.1 + 2
             await store.add_items(names[7], [build_write("b", "egret")])
             await waiting[7]
@@ -177,7 +177,7 @@ async def test_a_thousand_who_watch_share_one_query_and_nobody_costs_none(tmp_pa
             for task in waiting:
                 task.cancel()
             await asyncio.wait(waiting)
-            # The one that is under way ends; then there are ten turns without any.
+            # The current look ends; after that there are ten intervals without any.
             after = queries.looks()
             await asyncio.sleep(1)
             assert queries.looks() - after <= 1
@@ -186,7 +186,7 @@ async def test_a_thousand_who_watch_share_one_query_and_nobody_costs_none(tmp_pa
 
 
 class Queries:
-    """What the database counts of the queries by which those who watch look."""
+    """The database's counts of the queries with which watches look for changes."""
 
     def __init__(self, dsn: str) -> None:
         import psycopg
@@ -201,7 +201,7 @@ class Queries:
         self._connection.close()
 
     def looks(self) -> int:
-        """How many there were."""
+        """Return the number of these queries."""
         (row,) = self._connection.execute(
             "SELECT coalesce(sum(calls), 0)::int FROM pg_stat_statements"
             " WHERE query LIKE '%n.name = ANY($1::text[])' AND query NOT LIKE '%n.part = ANY%'"

@@ -1,4 +1,4 @@
-"""What one of several servers does for all: others leave it alone, and take it over if that one is killed."""
+"""Background tasks that one server does for all: others leave them alone, and take over if it is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shared_servers import SharedServers, needs_postgres
 pytestmark = needs_postgres
 
 SWEEP_S = 0.5
-# A server that missed so many sweeps is taken to be gone.
+# After this many missed sweeps a server counts as dead.
 LEASE_S = 4 * SWEEP_S
 ITEMS = 20
 
@@ -32,7 +32,7 @@ def soon(seconds: float) -> Duration:
 
 
 def changes(api: Api, namespace: str) -> list[pb.Change]:
-    """All changes of a namespace so far."""
+    """Return all changes of a namespace so far."""
     last = api.stats(namespace).revision
     stream = api.memory.Watch(pb.WatchRequest(namespace=namespace, after_revision=0))
     told = (message.change for message in stream if message.HasField("change"))
@@ -51,7 +51,7 @@ def expired(api: Api, namespace: str) -> Counter[str]:
 
 
 def write_what_expires(servers: SharedServers, namespaces: list[str], seconds: float) -> None:
-    """Writes items and states that expire, at all servers in turn."""
+    """Write items and states that expire, at all servers in turn."""
     apis = [servers.apis[number] for number in living(servers)]
     for at, namespace in enumerate(namespaces):
         for number in range(ITEMS):
@@ -94,7 +94,7 @@ def test_what_expires_is_removed_once_by_one_server_and_by_another_when_that_is_
         servers.processes[sweeper].kill()
         killed = time.monotonic()
         eventually(lambda: servers.who_has("sweep") not in (None, sweeper), "another's sweep")
-        # It claimed just before, at the latest; the next one looks once for each sweep.
+        # It renewed its claim just before, at the latest; others look once per sweep.
         assert time.monotonic() - killed < LEASE_S + SWEEP_S + 3
         check_each_expired_once(servers, later)
 
@@ -119,7 +119,7 @@ def test_what_the_embedder_of_one_server_failed_is_filled_in_by_another(
         for number in range(ITEMS):
             here.add("birds", text=f"heron {number}")
         assert here.stats("birds").pending_count == ITEMS
-        # It asks the store once at its start; the first one has given the work up after each failure.
+        # A server looks for work at its start; the first one gives up its claim after each failure.
         there = servers.start(env=well.env)
         eventually(lambda: there.stats("birds").pending_count == 0, "vectors")
         assert here.stats("birds").embedded_count == ITEMS
@@ -134,7 +134,7 @@ def test_what_a_killed_server_was_filling_in_is_filled_in_by_another(
     slow, well = providers
     slow.failing = True
     with SharedServers(tmp_path, *FLAGS, "--embedder-pause", "0.5") as servers:
-        # It is there before anything waits, so it hears of it only by asking again.
+        # At its start nothing was pending, so it has to look again.
         there = servers.start(env=well.env)
         here = servers.start(env=slow.env)
         for number in range(ITEMS):
@@ -145,7 +145,7 @@ def test_what_a_killed_server_was_filling_in_is_filled_in_by_another(
         eventually(lambda: servers.who_has(f"backfill {MODEL}") == 1, "a backfill")
         servers.processes[1].kill()
         killed = time.monotonic()
-        # The lease is 30 s, and the store is asked every 36 s at least; then comes one more try each 5 s.
+        # The lease is 30 s, and servers look at least every 36 s; then one more attempt every 5 s.
         eventually(lambda: there.stats("birds").pending_count == 0, "vectors", 90)
         assert time.monotonic() - killed < 30 + 36 + 5 + 5
         assert there.stats("birds").embedded_count == ITEMS

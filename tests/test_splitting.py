@@ -1,4 +1,4 @@
-"""The splitter: every fragment is its place of the text, to the letter, and nothing is lost."""
+"""The splitter: every fragment is an exact piece of the text, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPLITS = st.integers(100, 300).flatmap(
 
 
 def check_pieces(text: str, split: Split, pieces: list[Piece]) -> None:
-    """What holds for the pieces of every text."""
+    """Check what must hold for the pieces of every text."""
     encoded = text.encode()
     covered = [False] * len(text)
     for piece in pieces:

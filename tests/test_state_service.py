@@ -204,7 +204,7 @@ def test_zero_means_that_the_key_must_not_exist(api: Api, namespace: str) -> Non
 
 
 def increment(api: Api, namespace: str) -> None:
-    """Reads, adds one and writes, again and again until nobody else wrote in between."""
+    """Read, add one and write, until no other write came in between."""
     done = ABORTED
     while done is ABORTED:
         entry = load(api, namespace, "counter")
@@ -259,7 +259,7 @@ def test_a_write_without_a_ttl_ends_the_one_before(api: Api, namespace: str) -> 
 
 # Search
 
-# What patterns of other kinds (regular expressions, LIKE, paths) would take for special.
+# Special characters of other kinds of patterns (regular expressions, LIKE, paths).
 KEYS = sorted(
     ["a", "ab", "abc", "b", "Ab", "a.b", "a+b", "(a)", "a|b", "^a$", "a%b", "a_b", "a/b/c", "a*b", "a?b"]
     + ["[ab]", "a]b", "a\\b", "a'b", "a b", "é", "e\u0301", "🧠", "plan:1", "plan:2", "-x"],
@@ -355,7 +355,7 @@ def test_list_pages_add_up_to_the_whole(api: Api, namespace: str, page_size: int
 def test_keys_are_ordered_by_their_bytes(api: Api, namespace: str) -> None:
     for key in KEYS:
         api.save(namespace, key, 1)
-    # In UTF-16 the first of these two would come after the second.
+    # In UTF-16 the first of these two would sort after the second.
     for key in ("\ufb00", "\U0001d11e"):
         api.save(namespace, key, 1)
     listed = [entry.key for entry in entries(api, namespace, page_size=4)]

@@ -1,4 +1,4 @@
-"""What is installed is what the locks name, file by file; the audit tells the truth."""
+"""Installed packages match the locks, file by file, and the audit detects differences."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ ASKED = {
     "dev": [*RUNNING, *(package for extra in EXTRAS.values() for package in extra), *GROUPS["dev"]],
     **{group: packages for group, packages in GROUPS.items() if group != "dev"},
 }
-"""What each lock is made from."""
+"""The requirements behind each lock."""
 TOGETHER = sorted(ASKED.keys() - {"protos"})
 INSTALLED = ("build", "dev")
-"""What `make install` installs."""
+"""The locks that `make install` installs."""
 ENTRY = re.compile(
     r"^([\w.-]+)==([\w.!+-]+)(?: ; ([^\\\n]+))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE
 )
 
 
 def text_of(lock: str) -> str:
-    """The text of a lock."""
+    """Return the text of a lock."""
     return (ROOT / "locks" / f"{lock}.lock").read_text()
 
 
 def locked(lock: str) -> dict[str, str]:
-    """The versions of a lock by name."""
+    """Return the versions of a lock by name."""
     entries = ENTRY.findall(text_of(lock))
     return {canonicalize_name(name): version for name, version, _, _ in entries}
 
 
 def locked_here(lock: str) -> dict[str, str]:
-    """Those of them that are for this platform and this Python."""
+    """Return the versions for this platform and this Python."""
     entries = ENTRY.findall(text_of(lock))
     return {
         canonicalize_name(name): version
@@ -64,7 +64,7 @@ def locked_here(lock: str) -> dict[str, str]:
 
 
 def lacking(lock: str, asked: Sequence[str]) -> list[str]:
-    """Return which of the requirements the lock does not meet."""
+    """Return the requirements that the lock does not meet."""
     versions = locked(lock)
     return [
         requirement
@@ -120,7 +120,7 @@ def test_a_lock_has_all_that_is_needed_in_turn(lock: str) -> None:
             continue
         name = canonicalize_name(requirement.name)
         assert name in versions, name
-        # Another version than the one that is installed here may need other packages.
+        # A version other than the installed one may need other packages.
         if name not in seen and versions[name] == importlib.metadata.version(name):
             seen.add(name)
             needed += importlib.metadata.requires(name) or []
@@ -142,7 +142,7 @@ def test_what_is_installed_here_is_what_the_lock_names(lock: str) -> None:
 
 
 def installed_version(name: str) -> str | None:
-    """The version of a package in the environment of these tests."""
+    """Return the version of a package in the environment of these tests."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -150,7 +150,7 @@ def installed_version(name: str) -> str | None:
 
 
 def write_wheel(folder: Path, name: str) -> str:
-    """Write version 1 of a package that holds nothing, and return its SHA-256."""
+    """Write version 1 of an empty package, and return its SHA-256."""
     wheel, about = folder / f"{name}-1-py3-none-any.whl", f"{name}-1.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")

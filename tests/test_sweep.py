@@ -1,4 +1,4 @@
-"""What expires is removed again and again, whatever one removal ends with."""
+"""Expired data is removed again and again, however one removal ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_service.server.services import Services
 
 
 class FaultyStore(InMemoryStore):
-    """A store whose first removal has a fault that nobody foresaw."""
+    """A store whose first removal fails unexpectedly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ async def test_a_fault_that_nobody_foresaw_does_not_end_the_sweep() -> None:
 
 
 class SharedStore(InMemoryStore):
-    """A store whose clock is not that of this process, and that others sweep at first."""
+    """A store with a clock other than this process's, which other servers sweep at first."""
 
     clock_us = 1_000_000
 

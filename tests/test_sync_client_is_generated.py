@@ -29,7 +29,7 @@ def test_no_generated_file_was_edited_or_forgotten() -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A checkout with what the generator needs."""
+    """A checkout with everything the generator needs."""
     shutil.copytree(ROOT / CLIENT, tmp_path / CLIENT, ignore=shutil.ignore_patterns("*.egg-info", "_gen"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path

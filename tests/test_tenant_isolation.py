@@ -1,6 +1,6 @@
-"""Tenants of one server: nothing that one of them sends shows, changes or reorders anything of another's.
+"""Tenants of one server: no request of one reveals, changes or reorders another's data.
 
-The requests come from the descriptors: what is added to the API is tried here without being named. Random
+The requests are derived from the descriptors, so additions to the API are covered automatically. Random
 operations of two tenants are in `faults/test_two_tenants.py`.
 """
 
@@ -37,7 +37,7 @@ _ROLES = {m: SERVED[path(m)].roles for m in METHODS if SERVED[path(m)].reach is 
 READING = [method for method, roles in _ROLES.items() if roles == {Role.READ}]
 CHANGING = sorted(
     (method for method, roles in _ROLES.items() if roles != {Role.READ}),
-    # Those that empty a namespace come last: the others are to have something to find.
+    # Calls that empty a namespace come last, so that the others find something.
     key=lambda method: Role.FORGET in _ROLES[method],
 )
 REACHING = READING + CHANGING
@@ -46,7 +46,7 @@ FILTERS = FilterLanguage(Limits())
 _SYLLABLES = [consonant + vowel for consonant in "bdfg" for vowel in "aeiu"]
 WORDS = [f"{one}{other}k" for one in _SYLLABLES for other in _SYLLABLES]
 WORDS_OF_AN_ITEM = 170
-# So many that a search for all the words goes into the thread of long searches.
+# Enough for a search for all the words to run in the thread of long searches.
 WORDY_ITEMS = LONG_POSTINGS // WORDS_OF_AN_ITEM + 1
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -57,7 +57,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Tenant:
-    """Somebody with a key for one namespace."""
+    """A caller with a key for one namespace."""
 
     client: Client
     namespace: str
@@ -69,11 +69,11 @@ class Tenant:
         return f"session-of-{self.namespace}-0"
 
     def call(self, name: str, **fields: Any) -> Any:
-        """Calls an RPC on the tenant's namespace."""
+        """Call an RPC on the tenant's namespace."""
         return self.client.call(name, namespace=self.namespace, **fields)
 
     def fill(self, word: str) -> None:
-        """Write something of each kind, the same ids for every tenant."""
+        """Write something of each kind, with the same ids for every tenant."""
         texts = ("the heron eats fish", "a fish swims", "the river is cold", "herons fly over the river")
         named: dict[str, Any] = {"labels": {self.own: self.own}, "metadata": struct({self.own: self.own})}
         for number, text in enumerate(texts):
@@ -98,7 +98,7 @@ class Tenant:
 
 
 def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
-    """Enough of them for a graph, and with enough words for a long search."""
+    """Yield enough items for a graph, with enough words for a long search."""
     for number in range(WORDY_ITEMS):
         words = random.Random(f"{word}/{number}").sample(WORDS, WORDS_OF_AN_ITEM)
         yield memory_pb2.MemoryItem(id=f"wordy-{number}", text=f"{word} {' '.join(words)}")
@@ -114,7 +114,7 @@ class Tenants:
 
 @pytest.fixture(scope="module", params=VARIANTS)
 def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
-    """A server with an embedder, and two who have filled their namespaces."""
+    """A server with an embedder, and two tenants that have filled their namespaces."""
     folder: Path = tmp_path_factory.mktemp("tenants")
     keys = keys_in(folder)
     made = {name: keys.make(f"writer-of-{name}-0", [name]) for name in ("eve", "ada")}
@@ -126,10 +126,10 @@ def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         eve, ada = (Tenant(client.presenting(token), name, key.id) for name, (key, token) in made.items())
         eve.fill("oaktree")
         ada.fill(CANARY)
-        # Graphs are whole then: what is found does not depend on how far they have come.
+        # Graphs are complete then, so that results do not depend on their progress.
         client.presenting(operator).call("Flush")
         for tenant in (eve, ada):
-            # The first look loads what later ones find loaded, which the stats tell.
+            # The first search loads what later ones find loaded, and the stats show it.
             everything(tenant)
             searched = tenant.call("GetNamespaceStats").index.kind
             assert searched == ("hnsw" if request.param == "graph" else "exact")
@@ -138,7 +138,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def questions(method: MethodDescriptor, tenant: Tenant) -> list[Any]:
-    """Requests that read: as they are for every RPC, with each text they can ask for, and with a filter."""
+    """Return read requests: the valid one, one for each text it can search for, and one with a filter."""
     found: list[Any] = [valid_request(method, tenant.namespace)]
     fields = method.input_type.fields_by_name
     for text in (" ".join(WORDS), "heron fish", "river", CANARY):
@@ -164,7 +164,7 @@ def questions(method: MethodDescriptor, tenant: Tenant) -> list[Any]:
 
 
 def everything(tenant: Tenant) -> dict[str, list[bytes | str]]:
-    """All that each reading RPC answers, with results, scores and explanations, byte for byte."""
+    """Return all responses of each reading RPC, with results, scores and explanations, byte for byte."""
     found: dict[str, list[bytes | str]] = {}
     for method in READING:
         for request in questions(method, tenant):
@@ -174,7 +174,7 @@ def everything(tenant: Tenant) -> dict[str, list[bytes | str]]:
 
 
 def answers(tenant: Tenant, request: Any) -> list[Any]:
-    """All responses to a request, or the text of its refusal; of a watch the first."""
+    """Return all responses to a request, or the text of its refusal; of a watch only the first."""
     method = METHOD_OF[request.DESCRIPTOR.full_name]
     try:
         answer = tenant.client.start(method, iter([request]) if method.client_streaming else request)
@@ -191,7 +191,7 @@ Way = tuple[FieldDescriptor, ...]
 
 
 def ways_to_text(message: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[Way]:
-    """The ways to every text in a message: also in lists, in maps, in JSON and in masks of fields."""
+    """Yield the path to every text in a message: also in lists, maps, JSON and field masks."""
     for field in message.fields:
         inner = field.message_type
         if field.type == FieldDescriptor.TYPE_STRING and field.name != "namespace":
@@ -208,7 +208,7 @@ def ways_to_text(message: Descriptor, seen: tuple[str, ...] = ()) -> Iterator[Wa
 
 
 def put(message: Any, way: Way, text: str) -> None:
-    """Set a text, making what leads to it; in a map it is both the key and the value."""
+    """Set a text and create what leads to it; in a map it is both the key and the value."""
     *leading, last = way
     for field in leading:
         inner = getattr(message, field.name)
@@ -226,7 +226,7 @@ def put(message: Any, way: Way, text: str) -> None:
 
 
 def filters(name: str) -> Iterator[str]:
-    """What a filter can say of a name: that a field is it, or not, for each that is compared with texts."""
+    """Yield comparisons of a name, and their negations, with every field that can be compared with texts."""
     for field in FieldName:
         keyed = field in (FieldName.LABELS, FieldName.METADATA)
         comparison = f'{field}."{name}" = "{name}"' if keyed else f'{field} = "{name}"'
@@ -239,7 +239,7 @@ def filters(name: str) -> Iterator[str]:
 
 
 def page_tokens(tenant: Tenant) -> list[str]:
-    """A token of every RPC that gives some."""
+    """Return a token of every RPC that returns page tokens."""
     found: list[str] = []
     for method in REACHING:
         if "next_page_token" not in method.output_type.fields_by_name:
@@ -247,7 +247,7 @@ def page_tokens(tenant: Tenant) -> list[str]:
         request: Any = questions(method, tenant)[-1]
         holder = request.options if "options" in method.input_type.fields_by_name else request
         if "page_size" not in holder.DESCRIPTOR.fields_by_name:
-            continue  # DeleteWhere, whose pages are of ten thousand items.
+            continue  # DeleteWhere, which has pages of ten thousand items.
         holder.page_size = 1
         for name in ("query", "query_text"):
             if name in holder.DESCRIPTOR.fields_by_name:
@@ -264,7 +264,7 @@ def page_tokens(tenant: Tenant) -> list[str]:
 
 
 def names_of(tenant: Tenant) -> list[str]:
-    """Names of things and of requests of a tenant, which another would have to guess."""
+    """Return names of things and of requests of a tenant, which another would have to guess."""
     memories = [memory.id for memory in tenant.call("ListMemories").memories]
     assert len(memories) == 2
     reflection = tenant.call("List", kinds=[memory_pb2.ITEM_KIND_REFLECTION]).items[0].id
@@ -273,8 +273,10 @@ def names_of(tenant: Tenant) -> list[str]:
 
 
 def attempts(way: Way, names: list[str], tokens: list[str]) -> Iterator[list[str]]:
-    """What to put into a field: values of somebody else, and one as long that is nobody's; the answers
-    have to be alike."""
+    """Yield lists of values for a field: another tenant's, and one of the same length that nothing has.
+
+    The responses to a list must all be alike.
+    """
     values = tokens if way[-1].name == "page_token" else names
     for _, alike in groupby(sorted(values, key=len), key=len):
         group = list(alike)
@@ -286,9 +288,9 @@ def attempts(way: Way, names: list[str], tokens: list[str]) -> Iterator[list[str
 
 
 def shape(found: list[Any], way: Way, value: str) -> list[Any]:
-    """An answer as far as it may not depend on whether a value is somebody else's.
+    """Return the part of a response that must not depend on whether another tenant has the value.
 
-    That is its code and its size. Where the value is compared with what there is, it is all of it.
+    That is its code and its size, or the whole response if the value is compared with stored data.
     """
     if way[-1].name != "filter":
         return [each.replace(value, "?") if isinstance(each, str) else "answered" for each in found]
@@ -301,7 +303,7 @@ def shape(found: list[Any], way: Way, value: str) -> list[Any]:
 
 
 def test_every_filter_finds_the_tenants_own(tenants: Tenants) -> None:
-    """So that those below, with the names of another, find nothing for a reason."""
+    """This shows that the tests below find nothing because the names are another tenant's."""
     eve = tenants.attacker
     compared, found = set(), set()
     for name in names_of(eve):
@@ -350,7 +352,7 @@ def test_what_one_tenant_does_changes_no_result_or_score_of_another(tenants: Ten
     eve, ada = tenants.attacker, tenants.attacked
     before = everything(ada)
     assert [name for name, found in before.items() if CANARY in str(found)]
-    # Common words become rare ones and rare ones common, for whoever counts them over all tenants.
+    # Common words become rare and rare ones common, for an index that counts them over all tenants.
     items = [memory_pb2.MemoryItem(text=f"heron fish river {WORDS[0]} {number}") for number in range(300)]
     eve.call("BatchAdd", items=items)
     assert everything(ada) == before
@@ -372,7 +374,7 @@ def test_a_watch_tells_of_its_own_namespace_only(tenants: Tenants, after_revisio
         ada.call("Delete", id=theirs.id)
     ada.call("DeleteState", key="watched")
     seen = []
-    # What is sent beyond the first would come before the second.
+    # An event that should not be sent would arrive before the second.
     for text in ("mine", "mine, too"):
         mine = eve.call("Add", item=memory_pb2.MemoryItem(text=text))
         for event in watch:

@@ -1,4 +1,4 @@
-"""What the command line prints on a terminal commands nothing, whatever was stored by others."""
+"""Output of the command line never controls the terminal, whatever others stored."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from memory_service.domain.search_text import leaves
 from server_process import ServerProcess
 from test_cli import commands
 
-# A title, a bell, colours by ESC and by C1, steps back, reversed and isolated text, what is hidden.
+# A title, a bell, colours by ESC and by C1, steps back, reversed and isolated text, hidden characters.
 HOSTILE = (
     "A\x1b]0;owned\x07\x1b[31m\x9b31m\x7f\b\x00\v\r\u202e\u2066\u200e\u200f\u061c\u200b\ufeff\U000e0041Z"
 )
 HARMLESS = "naïve 日本 👩\u200d💻\r\n\tمرحبا \u0600"
 TYPED = HOSTILE.replace("\0", "")
-"""What an argument of a command can be, or the name of a session: there are no zero bytes in it."""
+"""A valid argument of a command or name of a session: these have no zero bytes."""
 ID = "".join(c for c in HOSTILE if unicodedata.category(c) != "Cc")
-"""What an id can be: the server takes no control characters in one."""
+"""A valid id: the server accepts no control characters in ids."""
 
 _CLI = Path(memory_service.cli.__file__).parent
 _WHY = "It is worth remembering"
 _FILE = str(Path(__file__).parents[1] / "LICENSE")
 _OPERATIONS = str(Path(__file__).parent / "data" / "hostile-operations.jsonl")
-# Runs commands one after another, so that Python is started once, and prints a line of JSON before each.
+# Run commands one after another, so that Python starts once, and print a line before each.
 _DRIVER = """
 import json, sys
 from memory_service.cli import main
@@ -54,25 +54,25 @@ for number, arguments in enumerate(json.loads(sys.stdin.buffer.read())):
 
 
 def commanding(text: str) -> list[str]:
-    """The characters of a text that a terminal obeys or hides."""
+    """Return the characters of a text that a terminal obeys or hides."""
     bare = text.replace("\r\n", "\n")
     return sorted({c for c in bare if output.visible(c) != c})
 
 
 class Terminal:
-    """A pseudo-terminal, and what was written to it."""
+    """A pseudo-terminal and its output."""
 
     def __init__(self) -> None:
         self._ours, self.theirs = pty.openpty()
         modes = termios.tcgetattr(self.theirs)
-        modes[1] &= ~termios.OPOST  # As it was written: the terminal makes "\r\n" of no "\n".
+        modes[1] &= ~termios.OPOST  # Keep the output raw: the terminal turns "\n" into "\r\n".
         modes[3] &= ~termios.ECHO
         termios.tcsetattr(self.theirs, termios.TCSANOW, modes)
         self._raw = b""
 
     def read(self, *, until: str = "") -> str:
-        """Returns what was written until it has this text, or until nobody has the terminal open."""
-        with contextlib.suppress(OSError):  # EIO: it was closed on the other side.
+        """Return the output once it has this text, or once every process has closed the terminal."""
+        with contextlib.suppress(OSError):  # EIO: closed on the other side.
             while not until or until not in self.text:
                 chunk = os.read(self._ours, 65536)
                 if not chunk:
@@ -92,7 +92,7 @@ class Terminal:
 
 
 def on_terminal(environment: dict[str, str], *arguments: Sequence[str]) -> list[str]:
-    """Runs commands whose stdout and stderr are a terminal, and returns what it got of each."""
+    """Run commands with a terminal as stdout and stderr, and return the output of each."""
     terminal = Terminal()
     with subprocess.Popen(
         [sys.executable, "-c", _DRIVER],
@@ -120,7 +120,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def audited(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with an audit log and a policy whose reason is as hostile as what it is about."""
+    """A server with an audit log, and a policy with a reason as hostile as the texts."""
     rules = tmp_path_factory.mktemp("rules") / "rules.json"
     rule = {"contains": ["xyloquestioned"], "reason": TYPED}
     refused = {"contains": ["xyloforbidden"], "reason": TYPED}
@@ -134,7 +134,7 @@ def audited(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def environment(audited: ServerProcess, data_dir: Path) -> dict[str, str]:
-    """Settings of commands in a namespace where everything is hostile."""
+    """Settings for commands in a namespace where everything is hostile."""
     with MemoryClient(audited.address, namespace="hostile") as client:
         _fill(client)
     return {
@@ -193,7 +193,7 @@ SHOWN: dict[str, list[str]] = {
     "keys create": ["ada", "--namespace", "*", "--role", "read"],
     "keys list": [],
 }
-"""Commands that print what is stored or what was typed, with arguments that have them print much."""
+"""Commands that print stored data or their arguments, with arguments that make them print a lot."""
 WITHOUT_STORED = {
     *(
         "serve",
@@ -208,7 +208,7 @@ WITHOUT_STORED = {
     *("quarantine delete", "backup verify", "restore", "rekey", "audit verify", "keys revoke", "keys rotate"),
     "migrate",
 }
-"""Commands that print numbers, and names that others have no say in."""
+"""Commands that print numbers, and names that other callers cannot choose."""
 TOLD_IN_JSON = [
     *("retrieve", "list", "get", "state load", "state list", "state search", "memories search"),
     *("memories list", "memories preload", "documents list", "documents get", "documents search"),
@@ -222,12 +222,12 @@ def test_every_command_is_looked_at() -> None:
 
 
 def test_no_command_prints_a_command_of_the_terminal(environment: dict[str, str]) -> None:
-    """Each of them as text and as JSON, in one terminal."""
+    """Each command as text and as JSON, in one terminal."""
     runs = [[*name.split(), *arguments] for name, arguments in SHOWN.items()]
     texts = dict(zip(SHOWN, on_terminal(environment, *runs), strict=True))
     assert {name: commanding(text) for name, text in texts.items() if commanding(text)} == {}
     assert {name: text for name, text in texts.items() if "<<ended 0>>" not in text} == {}
-    # What was stored is there, and can be told from what it would have done.
+    # The stored text is visible, as distinct from its effect.
     for name in ("get", "state load", "documents get", "memories preload", "export"):
         assert "\\u001b]0;owned\\u0007" in texts[name], name
         assert "\\u202e\\u2066" in texts[name], name
@@ -244,7 +244,7 @@ def test_json_commands_nothing_and_means_the_same(environment: dict[str, str]) -
 
 
 def test_errors_command_nothing(environment: dict[str, str]) -> None:
-    """What the server says, what click says of what was typed, and names of files."""
+    """Errors of the server, click's errors about arguments, and names of files."""
     runs = [
         ["add", "xyloforbidden"],
         ["get", f"missing{TYPED}"],
@@ -273,7 +273,7 @@ def test_watch_commands_nothing_until_it_is_interrupted(environment: dict[str, s
         stdin=terminal.theirs,
         stdout=terminal.theirs,
         stderr=terminal.theirs,
-        # Ctrl-C reaches those whose controlling terminal it is.
+        # Ctrl-C reaches processes that have the terminal as their controlling terminal.
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(terminal.theirs, termios.TIOCSCTTY, 0),
     ) as process:
@@ -305,7 +305,7 @@ def test_what_is_harmless_is_left_alone() -> None:
 
 
 def test_what_is_escaped_is_what_unicode_calls_format_and_control() -> None:
-    """All of it, but for those that are seen: signs before Arabic numbers and marks of hieroglyphs."""
+    """All of them, except visible ones: signs before Arabic numbers and hieroglyphic marks."""
     escaped = {c for c in map(chr, range(sys.maxunicode + 1)) if output.visible(c) != c}
     commands = {
         c

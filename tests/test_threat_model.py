@@ -1,4 +1,4 @@
-"""The threat model: each attack has a control and a test that is there."""
+"""The threat model: each attack has a control and an existing test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS of the server: certificates and their renewal, clients that prove who they are, open addresses."""
+"""TLS of the server: certificates and their renewal, client certificates, open addresses."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LIGHT = ("--store", "memory", "--embedder", "none")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of certificates."""
+    """A folder with certificates."""
     folder = tmp_path_factory.mktemp("certificates")
     write_all(folder)
     return folder
 
 
 def serving(files: Path, name: str, *flags: str) -> ServerProcess:
-    """A server with the certificate of this name."""
+    """Return a server with the certificate of this name."""
     pair = ("--tls-certificate", str(files / f"{name}.pem"), "--tls-key", str(files / f"{name}.key"))
     return ServerProcess(flags=(*_LIGHT, *pair, *flags))
 
@@ -51,7 +51,7 @@ def encrypted(files: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def mutual(files: Path) -> Iterator[ServerProcess]:
-    """A server with TLS that asks clients for certificates, and so may be open to a network."""
+    """A server with TLS and client certificates, which may therefore be open to a network."""
     flags = ("--tls-client-ca", str(files / "ca.pem"), "--address", "0.0.0.0:0")
     with serving(files, "server", *flags) as server:
         server.address = server.address.replace("0.0.0.0", "127.0.0.1")
@@ -59,7 +59,7 @@ def mutual(files: Path) -> Iterator[ServerProcess]:
 
 
 def channel(address: str, files: Path, client: str = "", ca: str = "ca.pem") -> grpc.Channel:
-    """A connection of its own that trusts an authority, and presents the certificate of this name."""
+    """Return a new connection that trusts an authority, and presents the certificate of this name."""
     pair = [(files / f"{client}.{end}").read_bytes() for end in ("key", "pem")] if client else [None, None]
     credentials = grpc.ssl_channel_credentials((files / ca).read_bytes(), *pair)
     options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
@@ -67,13 +67,13 @@ def channel(address: str, files: Path, client: str = "", ca: str = "ca.pem") -> 
 
 
 def add(connection: grpc.Channel) -> None:
-    """Write something, or raise what gRPC raises."""
+    """Write something; raises gRPC's error."""
     request = memory_pb2.AddRequest(namespace="tls", item=memory_pb2.MemoryItem(text="hello"))
     memory_pb2_grpc.MemoryServiceStub(connection).Add(request, timeout=20)
 
 
 def code_of(connection: grpc.Channel) -> grpc.StatusCode:
-    """The code that a write fails with."""
+    """Return the code of a write that must fail."""
     with connection, pytest.raises(grpc.RpcError) as raised:
         add(connection)
     return raised.value.code()
@@ -134,14 +134,14 @@ def test_tls_of_today_is_spoken(encrypted: ServerProcess, files: Path, version: 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_tls_before_1_2_is_refused(encrypted: ServerProcess, files: Path) -> None:
     context = ssl.create_default_context(cafile=files / "ca.pem")
-    context.set_ciphers("ALL:@SECLEVEL=0")  # Or OpenSSL itself would not offer it.
+    context.set_ciphers("ALL:@SECLEVEL=0")  # Otherwise OpenSSL itself would not offer it.
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
     with pytest.raises(OSError):
         presented(encrypted.address, context)
 
 
 def presented(address: str, context: ssl.SSLContext) -> dict[str, object]:
-    """The certificate that the server presents to a new connection."""
+    """Return the certificate that the server presents to a new connection."""
     host, port = address.split(":")
     context.set_alpn_protocols(["h2"])
     with socket.create_connection((host, int(port)), timeout=20) as plain:
@@ -162,20 +162,20 @@ def test_a_client_without_a_good_certificate_is_not_served(
 
 
 def put(files: Path, name: str, folder: Path) -> None:
-    """Put a pair where a server looks for its own."""
+    """Put a pair where the server looks for its pair."""
     for end in ("pem", "key"):
         shutil.copy(files / f"{name}.{end}", folder / f"own.{end}")
 
 
 def subject(server: ServerProcess, files: Path) -> str:
-    """The name in the certificate that a new connection is shown."""
+    """Return the name in the certificate that a new connection gets."""
     found = presented(server.address, ssl.create_default_context(cafile=files / "ca.pem"))
     ((_, name),) = found["subject"][0]  # type: ignore[index]
     return str(name)
 
 
 def events(server: ServerProcess, name: str) -> list[dict[str, str]]:
-    """What the server has logged of one kind; complete once it has ended."""
+    """Return the server's log lines of one kind; complete once it has ended."""
     lines = [json.loads(line) for line in server.log if line.startswith("{")]
     return [line for line in lines if line["event"] == name]
 
@@ -196,7 +196,7 @@ def test_a_renewed_certificate_is_for_new_connections_and_old_ones_live_on(
 
 
 def damage(folder: Path, other: Path, how: str) -> None:
-    """Damage the pair of a server, as something that writes it may do on the way."""
+    """Damage a server's pair, as an interrupted writer might."""
     certificate, key = folder / "own.pem", folder / "own.key"
     match how:
         case "half":
@@ -240,7 +240,7 @@ def test_a_renewed_client_authority_is_for_new_connections(files: Path, tmp_path
 
 
 def config(files: Path, **settings: str) -> Config:
-    """Settings of a server; files are given by their names."""
+    """Return settings of a server; files are given by their names."""
     paths = {name: files / value for name, value in settings.items() if name.startswith("tls_")}
     return Config(**{"address": "127.0.0.1:0", **settings, **paths}).verify()  # type: ignore[arg-type]
 
@@ -277,7 +277,7 @@ def test_an_open_address_without_protection_is_refused(files: Path, address: str
 
 
 def refusal(*flags: str) -> str:
-    """What a server says that does not start."""
+    """Return the output of a server that does not start."""
     command = [sys.executable, "-m", "memory_service", "serve", *_LIGHT, *flags]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1, ended.stdout

@@ -1,4 +1,4 @@
-"""What goes into prompts says where it comes from: facts, documents and interactions, in each answer."""
+"""Facts, documents and interactions carry their provenance in each response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DERIVED, USER, DOCUMENT = pb.SOURCE_KIND_DERIVED, pb.SOURCE_KIND_USER, pb.SOURCE
 
 @dataclass
 class Writer:
-    """Somebody who writes to a namespace with a key."""
+    """A caller that writes to a namespace with a key."""
 
     client: Client
     name: str
@@ -37,13 +37,13 @@ class Writer:
     namespace: str = ""
 
     def call(self, name: str, **fields: Any) -> Any:
-        """What an RPC answers of the namespace."""
+        """Call an RPC on the namespace."""
         return self.client.call(name, namespace=self.namespace, **fields)
 
     def wrote(
         self, told: Any, source: int = 0, parents: Sequence[str] = (), trust: float | None = None
     ) -> bool:
-        """Whether a message tells that this one wrote it, as the item itself does."""
+        """Return whether a message names this writer, as the item itself does."""
         known = told.provenance
         assert (known.writer, known.credential_id, known.trust) == (
             self.name, self.key, self.trust if trust is None else trust,
@@ -65,7 +65,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 @pytest.fixture
 def writers(both: list[Writer]) -> list[Writer]:
-    """Ada, who is trusted, and Mallory, who is a little."""
+    """Ada and Mallory; Ada is trusted fully, Mallory a little."""
     namespace = f"ns-{uuid4().hex[:8]}"
     return [Writer(each.client, each.name, each.key, each.trust, namespace) for each in both]
 
@@ -95,7 +95,7 @@ def test_what_a_fact_meets_tells_who_wrote_it(writers: list[Writer]) -> None:
     assert again.existing.id == known.id and mallory.wrote(again.existing)
     saved = ada.call("SaveMemory", content=OSLO, **FACT)
     assert ada.wrote(saved.memory) and saved.existing.provenance == known.provenance
-    # Who ended it wrote this version of it, and trusts it no more than before.
+    # The writer that ended it wrote this version, without raising its trust.
     (ended,) = saved.superseded
     assert ada.wrote(ended, trust=0.25) and ended.provenance != known.provenance
 
@@ -111,7 +111,7 @@ def test_an_extracted_fact_names_what_was_said(writers: list[Writer]) -> None:
     for told in (would_be.memory.provenance, found.memory.provenance):
         told.ClearField("write_time")
     assert would_be.memory.provenance == found.memory.provenance
-    # What is not saved, as it is known, tells what it would have.
+    # A duplicate, which is not saved, has the provenance that it would be saved with.
     (known,) = ada.call("ExtractMemories", session_id="s", dry_run=True).results
     known.memory.provenance.ClearField("write_time")
     assert known.outcome == user_memory_pb2.MEMORY_OUTCOME_DUPLICATE
@@ -121,7 +121,7 @@ def test_an_extracted_fact_names_what_was_said(writers: list[Writer]) -> None:
 def test_a_merged_fact_names_what_it_was_made_of(writers: list[Writer]) -> None:
     ada, mallory = writers
     first = mallory.call("SaveMemory", content=ROME, valid_from_time=at(100), **FACT).memory
-    # Two that say the same: the first was in the history while the second was saved.
+    # Two equal facts: the first was in the history while the second was saved.
     mallory.call("UpdateMemory", memory={"id": first.id, "valid_until_time": at(200)})
     other = mallory.call("SaveMemory", content=f"{ROME}.", **FACT).memory
     unended = FieldMask(paths=["valid_until_time"])
@@ -186,7 +186,7 @@ def test_a_saved_message_is_named_by_its_document_and_fragments(writers: list[Wr
         assert ada.wrote(handled.document, DOCUMENT, [said.id], trust=0.25)
         (fragment,) = handled.fragments
         assert ada.wrote(fragment, DOCUMENT, [said.id], trust=0.25)
-    # Of what is gone, the answer to a repeated request tells who asked.
+    # After the deletion, the response to a repeated request names its caller.
     ada.call("DeleteDocument", id=handled.document.id)
     assert ada.call("HandleMessage", **asked).document.provenance.writer == "ada"
 
@@ -239,7 +239,7 @@ def test_a_repeated_request_is_told_the_same(
     ada, mallory = writers
     mallory.call("Add", item={"id": "web", "text": "herons"})
     first = getattr(ada.call(name, request_id="r", **fields), kept)
-    # The trust of what it was made of is not known any more, but it is of what was made.
+    # The parent's trust is unknown now, but that of the result is stored.
     ada.call("Delete", id="web")
     again = getattr(ada.call(name, request_id="r", **fields), kept)
     assert again.provenance == first.provenance and first.provenance.writer == "ada"
@@ -277,7 +277,7 @@ COPIES = 400
 
 
 def exported(api: Api, namespace: str) -> list[pb.MemoryItem]:
-    """The items of a namespace, each with as large a provenance as there is."""
+    """Return the items of a namespace, each with provenance of the largest size."""
     found = [record.item for record in api.memory.Export(pb.ExportRequest(namespace=namespace))]
     for item in found:
         item.provenance.CopyFrom(pb.Provenance(parent_ids=PARENTS, source_uri="u" * 2000, trust=0.5))

@@ -1,4 +1,4 @@
-"""What is told to two servers at once is done once, and nobody is refused for what the other server did."""
+"""The same request to two servers at once takes effect once, and the other server causes no refusal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Api
 
 
 def tell_both(servers: Sequence[Api], tell: Callable[[Api, int], Any]) -> list[tuple[Any, Any]]:
-    """What each server answers when both are told something at the same time, TIMES times."""
+    """Call both servers at the same time, TIMES times; return the results of each pair."""
     with ThreadPoolExecutor(2 * AT_ONCE) as pool:
         told = [[pool.submit(tell, api, number) for api in servers] for number in range(TIMES)]
         return [(first.result(120), second.result(120)) for first, second in told]
@@ -129,7 +129,7 @@ def test_what_is_undone_is_undone_once(servers: tuple[Api, Api], namespace: str,
 
     for number, (first, second) in enumerate(tell_both(servers, undo)):
         assert len(servers[0].items(f"{namespace}/{number}")) == 0
-        # Three were written and three removed, each by a change of its own.
+        # Three were written and three removed, each in a separate change.
         assert servers[1].stats(f"{namespace}/{number}").revision == 6
         if request_id:
             assert (first.removed_count, first.revision) == (second.removed_count, second.revision)

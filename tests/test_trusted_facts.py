@@ -1,4 +1,4 @@
-"""What is trusted less neither ends a fact that is trusted more, nor stands in its way."""
+"""A fact with less trust neither ends a fact with more trust nor blocks it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROME, PARIS, OSLO = (f"User lives in {city}" for city in ("Rome", "Paris", "Oslo
 
 @dataclass
 class Writers:
-    """Ada is trusted, Mallory and Trudy less, a little and half."""
+    """Ada is trusted fully, Trudy half, Mallory a little."""
 
     ada: Client
     mallory: Client
@@ -39,7 +39,7 @@ class Writers:
         )  # fmt: skip
 
     def hold(self, **fields: Any) -> list[str]:
-        """What holds, sorted."""
+        """Return the valid facts, sorted."""
         listed = self.ada.call("ListMemories", namespace=self.namespace, **fields)
         return sorted(memory.content for memory in listed.memories)
 
@@ -68,7 +68,7 @@ def test_the_less_trusted_does_not_end_what_is_trusted_more(writers: Writers) ->
     assert (saved.outcome, list(saved.superseded), saved.existing.id) == (SAVED, [], known.id)
     assert saved.reason.startswith("a more trusted memory stays valid: ")
     assert writers.hold() == [PARIS, ROME]
-    # Neither does it take trust from it: it was not written anew.
+    # Nor does it lower its trust: the fact was not written again.
     trusted = writers.ada.call("ListMemories", namespace=writers.namespace, min_trust=0.9)
     assert [(m.id, m.version) for m in trusted.memories] == [(known.id, 1)]
 
@@ -124,7 +124,7 @@ def test_a_trusted_fact_from_before_is_not_ended_by_a_later_one_that_is_trusted_
     saved = writers.save(writers.ada, ROME, valid_from_time=since)
     assert saved.memory.status == pb.MEMORY_STATUS_ACTIVE and not saved.memory.HasField("valid_until_time")
     assert writers.hold() == [PARIS, ROME] and writers.hold(min_trust=0.9) == [ROME]
-    # Among those that are trusted alike it is ended.
+    # Facts of equal trust do end it.
     assert (
         writers.save(writers.ada, OSLO, valid_from_time=since - timedelta(1)).memory.status
         != saved.memory.status

@@ -1,4 +1,4 @@
-"""What is read without a query, the block for a prompt above all, leaves out what is not trusted."""
+"""Reads without a query, above all the block for a prompt, leave out untrusted entries."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ LIKED = ("green tea", "long walks", "old maps", "loud jazz", "rye bread", "wild 
 
 @dataclass
 class Writers:
-    """Ada is trusted, Mallory a little; they write by turns, Mallory last."""
+    """Ada is trusted fully, Mallory a little; they take turns writing, Mallory last."""
 
     ada: Client
     mallory: Client
 
     def contents(self, name: str, **fields: Any) -> list[str]:
-        """What a call lists, page by page, in its order."""
+        """Return the contents of a list, page by page, in its order."""
         found, token = [], ""
         while True:
             paged = {"page_token": token} if token else {}
@@ -54,7 +54,7 @@ class Writers:
 
 
 def _content(listed: Any) -> str:
-    """What an entry of a list says."""
+    """Return the content of a list's entry."""
     if listed.DESCRIPTOR.name == "Document":
         return str(listed.preview)
     return str((listed.message if listed.DESCRIPTOR.name == "InteractionPair" else listed).content)
@@ -93,9 +93,9 @@ def test_a_fact_that_is_not_trusted_is_not_in_the_block_for_a_prompt(writers: Wr
     assert "Mallory enjoys chess" in whole.text
     block = writers.ada.call("GetPreloadedMemories", namespace="ns", min_trust=0.5)
     assert "Ada enjoys green tea" in block.text and "Mallory" not in block.text
-    # It is not there, and so was not left out for want of room.
+    # It counts as absent, not as omitted for lack of space.
     assert block.omitted_count == 0 and block.token_count < whole.token_count
-    # Nor does it take the place of one that is trusted.
+    # Nor does it take the place of a trusted one.
     few = writers.ada.call("GetPreloadedMemories", namespace="ns", min_trust=0.5, limit=2)
     assert [memory.content.split()[0] for memory in few.memories] == ["Ada", "Ada"]
     assert few.omitted_count == 2

@@ -1,4 +1,4 @@
-"""Searches of facts, interactions and fragments leave out what is not trusted, or comes from elsewhere."""
+"""Searches of facts, interactions and fragments leave out untrusted entries and those of other sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USER, AGENT, DERIVED, DOCUMENT = (
 
 @dataclass
 class Writers:
-    """Ada is trusted, Mallory a little."""
+    """Ada is trusted fully, Mallory a little."""
 
     ada: Client
     mallory: Client
@@ -36,7 +36,7 @@ class Writers:
         return self.ada.call(name, namespace="ns", query="what do herons like?", **fields)
 
     def texts(self, name: str, **fields: Any) -> set[str]:
-        """What a search finds, by its contents."""
+        """Return the contents of a search's results."""
         found = set()
         for result in self.search(name, **fields).results:
             one = getattr(

@@ -1,4 +1,4 @@
-"""docs/tutorial.md: the agent is as short as its title says, and its model sees what the page shows."""
+"""docs/tutorial.md: the agent is as short as its title says, and its model's input is that of the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 
 
 def block(language: str) -> str:
-    """The only block of the page in a language, without indentation."""
+    """Return the only block of the page in a language, without indentation."""
     (found,) = re.findall(rf"^ *```{language}\n(.*?)^ *```$", PAGE, re.MULTILINE | re.DOTALL)
     assert isinstance(found, str)
     return re.sub(r"^   (?=[<\-\w])", "", found, flags=re.MULTILINE) if language == "text" else found

@@ -1,4 +1,4 @@
-"""Two servers over one store: what each decides on and writes is as if they had taken turns."""
+"""Two servers over one store: their decisions and writes are as if they had taken turns."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ REASONING = "She said so herself, in the first message."
 
 
 class Distant:
-    """A store at the other end of a network: while it is asked for something, others come in between.
+    """A store behind a network: during each call, others may run.
 
-    What need not be fresh is as old as can be.
+    Data that need not be fresh is as old as possible.
     """
 
     def __init__(self, store: Store) -> None:
@@ -90,7 +90,7 @@ class Distant:
 
 
 class Server:
-    """The services of one of the servers."""
+    """The services of one server."""
 
     def __init__(self, shared: Store, embedder: Embedder | None = None) -> None:
         store = cast(Store, Distant(shared))
@@ -115,7 +115,7 @@ class Server:
         return await self.saving.save(NS, draft, DecidedBy.UNSPECIFIED, None)
 
     async def import_fact(self, content: str) -> None:
-        """Write a fact without a look at the others."""
+        """Write a fact without comparing it with others."""
         draft, now = FactDraft(content, Category.PREFERENCE, REASONING), now_us()
         deciding = Deciders(None).begin(DecidedBy.RULES, NS)
         await self.saving.write(
@@ -151,7 +151,7 @@ class Server:
 
 
 class Sums(Embedder):
-    """Vectors that tell nothing but how long a text is."""
+    """Vectors that depend only on the length of a text."""
 
     name, dimension, duplicate_threshold = "sums", 2, 0.9
 
@@ -202,7 +202,7 @@ async def test_a_memory_is_not_deleted_in_a_version_that_was_not_meant(
     corrected, deleted = await asyncio.gather(
         here.correct(memory, "Ada grows vines."), there.delete(memory, version=1), return_exceptions=True
     )
-    # Whichever came first, the other found what it left.
+    # The later one sees the result of the earlier one.
     if isinstance(deleted, Conflict):
         assert await here.active() == ["Ada grows vines."]
     else:
@@ -250,7 +250,7 @@ async def test_no_memory_ends_by_one_that_is_gone(servers: tuple[Server, Server]
     )
     assert saved.memory is not None
     (memory,) = await here.reading.all(NS, Wanted(include_history=True))
-    # It was saved before the other was deleted, which made it end by none; or after that.
+    # If it was saved first, the deletion removed its link; otherwise there was none.
     assert memory.content == "Ada lives in Rome." and memory.fact.superseded_by == ""
 
 
@@ -339,7 +339,7 @@ async def test_a_result_that_comes_to_both_is_kept_once_and_answered_alike(
 
 
 async def _add(server: Server, **texts: Sequence[float] | None) -> list[bool]:
-    """Add items, some with vectors of their own; return which of them are embedded, or told of."""
+    """Add items, some with given vectors; return which are embedded, and whether the result is degraded."""
     drafts = [
         ItemDraft(TextPart(name), name, embedding=None if own is None else np.array(own, np.float32))
         for name, own in texts.items()
@@ -353,7 +353,7 @@ async def test_a_write_by_the_wrong_model_is_made_without_its_vector(shared: Sto
     assert await _add(here, a=None) == [True, False]
     await there.items.reset("n", request=None)
     await _add(there, b=[1, 0, 0])
-    # It has seen its own model there, and nothing since.
+    # It still has the namespace's old info, with its own model.
     assert await _add(here, c=None) == [False, True]
     draft = ItemDraft(TextPart("changed"), "b")
     updated = await here.items.update(

@@ -1,4 +1,4 @@
-"""The TypeScript client by its own means: the compiler, and its tests under Node's test runner."""
+"""The TypeScript client with its own tools: the compiler, and its tests under Node's test runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExtractMemories: facts in messages and in sessions, found by rules; nothing that was recalled."""
+"""ExtractMemories: rules find facts in messages and in sessions, but not in recalled memories."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def user(api: Api, namespace: str) -> User:
 
 
 def talk(user: User, session_id: str, *texts: str, role: int = memory_pb2.ROLE_USER, **fields: Any) -> None:
-    """Messages as they are stored in a session."""
+    """Messages as stored in a session."""
     for text in texts:
         user.api.add(user.namespace, session_id=session_id, chat_message=message(text, role), **fields)
 
@@ -138,7 +138,7 @@ def test_only_the_wanted_categories_are_saved(user: User) -> None:
     assert user.extract(said, categories=[CONTEXT]).results == []
 
 
-# What was recalled
+# Recalled memories
 
 
 def test_a_recalled_block_is_passed_over_wherever_it_stands(user: User) -> None:
@@ -236,7 +236,7 @@ def test_memories_of_a_session_are_not_taken_for_what_was_said(user: User) -> No
     assert (response.examined_count, response.results) == (0, [])
 
 
-# What is refused
+# Refusals
 
 
 @pytest.mark.parametrize(

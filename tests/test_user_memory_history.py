@@ -1,4 +1,4 @@
-"""What becomes of memories: superseded, corrected, deleted, consolidated."""
+"""The life of memories: superseded, corrected, deleted, consolidated."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_new_content_is_reworded_rated_and_found_by_its_new_words(user: User) ->
 
 
 def cosine(user: User, query: str) -> float:
-    """The cosine of a query and the best result."""
+    """Return the cosine of a query and the best result."""
     response = user.search(query, mode=memory_pb2.RETRIEVE_MODE_VECTOR, explain=True)
     return response.results[0].explanation.contributions[0].raw_score
 
@@ -301,7 +301,7 @@ def test_consolidation_looks_only_at_what_it_is_told_to(user: User) -> None:
 
 
 def same_twice(user: User) -> list[pb.UserMemory]:
-    """Two memories with the same words: the second was in the history while the first was saved."""
+    """Two memories with the same words: the second was saved while the first was in the history."""
     first = user.save("User prefers dark mode", valid_from_time=at(100)).memory
     user.update(first.id, valid_until_time=at(200))
     second = user.save("User prefers dark mode.", labels={"a": "b"}, keep_wording=True).memory

@@ -36,23 +36,23 @@ from user_memories import (
     outcomes,
 )
 
-# Longer than it takes to start a thread, shorter than a test may take.
+# Longer than starting a thread takes, shorter than a test may take.
 TIMEOUT_S = 1.0
-# What a caller may wait for an answer to which several questions to the model belong.
+# A caller's deadline for a request that needs several calls of the model.
 DEADLINE_S = 15.0
 MODEL = "openai:gpt-4o-mini"
 
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[ScriptedOpenAI]:
-    """A language model that answers as a test says."""
+    """A language model that answers as the test wants."""
     with ScriptedOpenAI() as provider:
         yield provider
 
 
 @pytest.fixture(scope="module")
 def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server that asks it. Equal questions are answered from its cache, so no two tests ask the same."""
+    """A server that uses it. Its cache answers equal questions, so every test asks different ones."""
     flags = ["--store", "memory", *llm.flags, "--llm-retries", "0"]
     with ServerProcess(flags=flags, env=llm.environment()) as server:
         yield server
@@ -60,14 +60,14 @@ def llm_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def user(llm_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str) -> User:
-    """A user of that server; what was asked before is forgotten."""
+    """A user of that server; earlier requests are cleared."""
     llm.requests.clear()
     return User(connect(llm_server), namespace)
 
 
 @pytest.fixture(scope="module")
 def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
-    """A server whose model fails and recovers; it does not wait for it for long."""
+    """A server with a model that fails and recovers; the server gives up on it soon."""
     flags = ["--store", "memory", *llm.flags, "--llm-timeout", f"{TIMEOUT_S:g}", "--llm-retries", "0"]
     with ServerProcess(flags=flags, env=llm.environment()) as server:
         yield server
@@ -77,13 +77,13 @@ def failing_server(llm: ScriptedOpenAI) -> Iterator[ServerProcess]:
 def failing_user(
     failing_server: ServerProcess, llm: ScriptedOpenAI, connect: Connect, namespace: str
 ) -> User:
-    """A user of that server, whose failures pause the model for nobody else."""
+    """A user of that server, whose failures pause the model only for this user."""
     llm.requests.clear()
     return User(connect(failing_server), namespace)
 
 
 def by_question(**answers: Answer | Callable[[ChatRequest], Answer]) -> Callable[[ChatRequest], Answer]:
-    """Answers by the name of the type that is asked for; no comparison unless there is one among them."""
+    """Answer by the name of the requested type; without an answer to FactComparison, compare nothing."""
     known: dict[str, Answer | Callable[[ChatRequest], Answer]] = {"FactComparison": {"facts": []}, **answers}
 
     def respond(request: ChatRequest) -> Answer:
@@ -114,14 +114,14 @@ def reasons(response: Any) -> list[int]:
     return [failure.reason for failure in response.failures]
 
 
-# Good answers
+# Valid answers
 
 
 def test_the_model_rephrases_and_compares(user: User, llm: ScriptedOpenAI) -> None:
     llm.answer(by_question(Rephrased={"content": "User is fond of green tea"}))
     first = user.save("I'm quite fond of green tea")
     assert (first.memory.content, first.rephrased_by) == ("User is fond of green tea", DECIDED_BY_LLM)
-    # There was nothing to compare with.
+    # There was no fact to compare with.
     assert first.decided_by == DECIDED_BY_RULES
     assert (first.llm_usage.model, first.llm_usage.call_count, first.llm_usage.input_tokens) == (
         MODEL,
@@ -199,7 +199,7 @@ def test_the_model_decides_on_a_group(user: User, llm: ScriptedOpenAI, action: s
     assert user.contents()[-1] == "User is bored by hiking in the mountains"
 
 
-# Who decides
+# Choice of the decider
 
 
 def test_rules_ask_nothing(user: User, llm: ScriptedOpenAI) -> None:
@@ -299,7 +299,7 @@ def test_an_answer_that_is_only_wrapped_is_taken(
     assert not response.failures
 
 
-# What the model invents
+# Invented answers
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_instructions_in_a_fact_reach_the_model_as_data(user: User, llm: Scripte
     assert len(user.memories()) == 2
 
 
-# While the model thinks
+# Changes during a model call
 
 
 def test_of_twenty_calls_with_the_same_fact_one_saves_it_though_a_model_is_asked(

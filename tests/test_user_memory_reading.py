@@ -28,7 +28,7 @@ def user(api: Api, namespace: str) -> User:
 
 def refused(user: User, method: str, request: Any) -> Refusal:
     found = refusal(getattr(user.service, method), request)
-    # What is too large is over a limit; all else is invalid.
+    # RESOURCE_EXHAUSTED for values that are too large, otherwise INVALID_ARGUMENT.
     assert found.code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED)
     return found
 
@@ -38,7 +38,7 @@ def refused(user: User, method: str, request: Any) -> Refusal:
 
 @pytest.fixture(scope="module")
 def known(api: Api) -> User:
-    """A user of whom seven facts are known."""
+    """A user with seven stored facts."""
     user = User(api, "test/user-memories-to-search")
     facts = [
         ("User lives in Lisbon", IDENTITY),

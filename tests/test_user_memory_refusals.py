@@ -1,4 +1,4 @@
-"""UserMemoryService refuses what is wrong, and names the field."""
+"""UserMemoryService refuses invalid requests and names the field."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def user(api: Api, namespace: str) -> User:
 
 def refused(user: User, method: str, request: Any) -> Refusal:
     found = refusal(getattr(user.service, method), request)
-    # What is too large is over a limit; all else is invalid.
+    # RESOURCE_EXHAUSTED for values that are too large, otherwise INVALID_ARGUMENT.
     assert found.code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED)
     return found
 

@@ -35,7 +35,7 @@ def user(api: Api, namespace: str) -> User:
 
 
 def writes(user: User) -> dict[str, Any]:
-    """One request of each writing RPC that carries a request_id, ready to be repeated."""
+    """A request of each writing RPC that has a request_id, ready to be repeated."""
     user.save("I live in London", IDENTITY)
     other = user.save("User prefers dark mode").memory
     gone = user.save("User is building a boat", PROJECT).memory
@@ -68,7 +68,7 @@ def writes(user: User) -> dict[str, Any]:
 
 
 def told(answer: Any) -> Any:
-    """What a repeated request must be answered alike: what was written, and at which revision."""
+    """Return the parts of a response that must be the same for a repeated request."""
     if isinstance(answer, pb.ExtractMemoriesResponse):
         return [(r.outcome, r.memory) for r in answer.results], answer.examined_count, answer.revision
     if isinstance(answer, pb.ConsolidateMemoriesResponse):
@@ -188,10 +188,10 @@ def test_export_and_import_keep_the_memories(user: User) -> None:
     user.api.memory.Import(iter([memory_pb2.ImportRequest(namespace=copy.namespace, items=items)]))
     before, after = (u.memories(include_history=True) for u in (user, copy))
     for memory in [*before, *after]:
-        # Times of writes and revisions are those of the namespace.
+        # Revisions and times of writes belong to the namespace.
         memory.ClearField("revision")
         memory.ClearField("update_time")
-    # An export is in the order of the last writes.
+    # An export is ordered by the last writes.
     assert sorted(after, key=lambda m: m.id) == sorted(before, key=lambda m: m.id)
     assert copy.found("Where does the user live?")[0] == "User lives in Rome"
     assert copy.save("User prefers dark mode.").outcome == DUPLICATE

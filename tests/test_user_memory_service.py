@@ -1,4 +1,4 @@
-"""UserMemoryService: facts are saved once, in the third person, and rated; one of many calls."""
+"""UserMemoryService: facts are saved once, even by concurrent calls, in the third person, and rated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def user(api: Api, namespace: str) -> User:
 
 def refused(user: User, method: str, request: Any) -> Refusal:
     found = refusal(getattr(user.service, method), request)
-    # What is too large is over a limit; all else is invalid.
+    # RESOURCE_EXHAUSTED for values that are too large, otherwise INVALID_ARGUMENT.
     assert found.code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED)
     return found
 
@@ -158,7 +158,7 @@ def test_scenario_what_is_too_vague_is_not_taken_for_a_fact(user: User) -> None:
     assert user.memories() == []
 
 
-# Twenty at once
+# Twenty concurrent calls
 
 
 def test_of_twenty_calls_with_the_same_fact_one_saves_it(any_server: ServerProcess, namespace: str) -> None:
@@ -192,7 +192,7 @@ def test_of_twenty_contradicting_calls_one_holds_in_the_end(user: User) -> None:
     assert sorted(ends)[0] == 0 and len(set(ends)) == len(cities)
 
 
-# What is no duplicate
+# Facts that are not duplicates
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_importance_decays_where_the_server_is_told_so(connect: Connect, namespa
         assert user.contents() == ["User prefers dark mode"]
 
 
-# Beside the other services
+# Together with the other services
 
 
 def test_memories_are_not_among_the_items_unless_asked_for(user: User) -> None:

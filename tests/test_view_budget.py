@@ -1,4 +1,4 @@
-"""Indexes in memory are dropped by a budget, the least recently used first."""
+"""A budget for indexes in memory: the least recently used are dropped first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from server_process import ServerProcess
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """The stubs of a server whose budget no view fits into."""
+    """The stubs of a server with a budget below the size of any view."""
     folder: Path = tmp_path_factory.mktemp("data")
     with ServerProcess(folder, flags=["--views-bytes-max", "1000"]) as server:
         api = Api.connect(server.address)
@@ -43,6 +43,6 @@ def test_views_that_only_grow_are_weighed(tmp_path: Path) -> None:
             api.add_texts(name, *(f"tea number {number}" for number in range(40)))
         kept = [stats.index.memory_bytes for name in names if (stats := api.stats(name)).index.loaded]
         api.channel.close()
-    # Before the last of them was weighed the others fitted.
+    # Before the last one was measured, the others were within the budget.
     assert 0 < sum(kept[:-1]) <= budget
     assert len(kept) < 10

@@ -1,4 +1,4 @@
-"""Views in memory: what is told while a view is read is not lost."""
+"""Views in memory: changes that are published while a view is read are not lost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_uses_that_are_told_while_a_view_is_read_reach_it(tmp_path: Path) 
     cache = ViewCache(settings, Snapshots(tmp_path / "indexes", 1), analyzer, Slow())
     reading = asyncio.create_task(cache.get("a"))
     await begun.wait()
-    # One of no item, one that was read before it was told, and the last.
+    # A count of a missing item, one that the read already includes, and the last.
     for told in ({7: 1}, {1: 4}, {1: 5}):
         cache.publish("a", Effect(use_counts=told))
     go_on.set()

@@ -1,4 +1,4 @@
-"""Watch: every change in order, resumable, with heartbeats; and a slow reader costs no memory."""
+"""Watch: every change in order, resumable, with heartbeats; a slow reader costs no memory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MIB = 1 << 20
 
 
 def watch(api: Api, namespace: str, **fields: Any) -> Iterator[pb.WatchResponse]:
-    """An open stream, after its first message, which must be a heartbeat."""
+    """Return an open stream, after its first message, which must be a heartbeat."""
     stream = api.memory.Watch(pb.WatchRequest(namespace=namespace, **fields))
     assert not next(stream).HasField("change")
     return stream
 
 
 def changes(stream: Iterator[pb.WatchResponse], count: int) -> list[pb.Change]:
-    """The next changes, without the heartbeats between them."""
+    """Return the next changes, without the heartbeats between them."""
     return list(islice((message.change for message in stream if message.HasField("change")), count))
 
 
@@ -38,7 +38,7 @@ def what(change: pb.Change) -> tuple[str, str]:
 
 
 def change_everything(api: Api, namespace: str) -> list[tuple[str, str]]:
-    """Makes one change of each kind, but for expiry, and returns what they are."""
+    """Make one change of each kind, except expiry, and return their kinds and names."""
     api.add(namespace, id="a", text="1")
     api.memory.Update(pb.UpdateRequest(namespace=namespace, item=pb.MemoryItem(id="a", text="2")))
     api.memory.Delete(pb.DeleteRequest(namespace=namespace, id="a"))
@@ -97,7 +97,7 @@ def test_every_kind_of_change_is_seen_as_it_happens(api: Api, namespace: str) ->
 def test_changes_come_in_order_with_rising_revisions(api: Api, namespace: str) -> None:
     stream = watch(api, namespace)
     with ThreadPoolExecutor(1) as pool:
-        # Read while writing, so that Reset does not remove the history before it was sent.
+        # Read while writing, so that Reset does not remove the history before it is sent.
         made = pool.submit(lambda: change_everything(api, namespace)[:-1])
         api.add(namespace + "/other", text="not to be seen")
         seen = changes(stream, 1)
@@ -197,7 +197,7 @@ def first_change_or_error(stream: Iterator[pb.WatchResponse]) -> object:
 def test_a_stream_that_is_behind_does_not_go_on_with_the_namespace_that_came_later(
     api: Api, namespace: str
 ) -> None:
-    # So much that flow control holds the stream back in the middle; the same ids have the same revisions.
+    # Enough for flow control to stop the stream half-way; the same ids have the same revisions.
     for number in range(60):
         request = pb.AddRequest(namespace=namespace, item=binary_item(0.5))
         request.item.id = f"{number}"
@@ -273,7 +273,7 @@ def test_slow_readers_do_not_grow_the_memory_of_the_server(
         start = server.resident_bytes()
         write_30_mib(writer, "no-readers")
         without_readers = server.resident_bytes() - start
-        # Each has a connection of its own and reads nothing but the first message.
+        # Each has its own connection and reads only the first message.
         streams = [watch(connect(server), "readers", after_revision=0) for _ in range(8)]
         start = server.resident_bytes()
         write_30_mib(writer, "readers")

@@ -1,4 +1,4 @@
-"""A write tells the store who acts: the domain hands it on, and no store finds it out by itself."""
+"""The domain passes the caller to each write; no store determines it by itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOMAIN = sorted((PACKAGE / "domain").rglob("*.py"))
 
 
 def writes_in(module: Path) -> Iterator[tuple[str, set[str | None]]]:
-    """Yields each write of a store that a module calls, or prepares, and what it is given by name."""
+    """Yield each write of a store that a module calls, or prepares, and the names of its arguments."""
     calls = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call)]
     for call in calls:
         for called in (call.func, *call.args[:1]):

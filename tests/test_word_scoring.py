@@ -1,4 +1,4 @@
-"""The compiled scoring of words against the formula, over an index of several segments."""
+"""The compiled scoring of words against the formula, over an index with several segments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_ROWS = np.empty(0, np.int32)
 
 
 class _Index:
-    """Documents, each of a row of its own, in conversations; some of them removed."""
+    """Documents in conversations, one per row; some of them are removed."""
 
     def __init__(self, seed: int, count: int = 2800) -> None:
         rng = random.Random(seed)
@@ -59,7 +59,7 @@ class _Index:
         return [r for r, c in enumerate(self.conversations) if c == conversation and self.live[r]]
 
     def window(self, row: int) -> list[tuple[int, float]]:
-        """A row and its neighbours with their weights, as the docs of turns.py say."""
+        """Return a row and its neighbours with their weights, as described in turns.py."""
         conversation = self.conversations[row]
         if not conversation:
             return [(row, 1.0)]
@@ -70,7 +70,7 @@ class _Index:
         return [(row, 1.0), *before, *after]
 
     def scores(self, terms: list[int]) -> dict[int, float]:
-        """BM25 of every live row above 0, by the formula."""
+        """Return the positive BM25 scores of live rows, by the formula."""
         live = np.flatnonzero(self.live).tolist()
         lengths = [sum(document.values()) for document in self.documents]
         windows = {row: self.window(row) for row in live}
@@ -109,7 +109,7 @@ def test_scores_are_those_of_the_formula(index: _Index, terms: list[int]) -> Non
     rows, scores = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, 1 << 30, _BY_TELLING_WORDS)
     expected = index.scores(terms)
     if _COMMON in terms and len(terms) > 1:
-        # What everybody says need not bring a row in, where another word does.
+        # A very common word need not add rows to those of another word.
         assert set(rows.tolist()) < expected.keys()
         assert set(rows.tolist()) == index.scores([term for term in terms if term != _COMMON]).keys()
     else:
@@ -152,7 +152,7 @@ def test_only_rows_that_are_allowed_are_found_and_their_scores_stay(index: _Inde
 
 def test_a_text_of_very_many_words_is_long_without_a_look_and_found_alike(index: _Index) -> None:
     present, widths = [11, _RARE, 390], (128, 96, 1024, 16)
-    # Terms of no document, below and above those that there are.
+    # Terms of no document, below and above the existing ones.
     terms = [0, *present, *range(10_000_000, 10_150_000)]
     lookup = Lookup(index.tables(), terms, [_NAME])
     postings = Lookup(index.tables(), present, [_NAME]).posting_count(True, widths)
@@ -193,7 +193,7 @@ def test_rows_get_the_length_1_whatever_they_had(dimension: int, size: float) ->
     exact /= np.abs(exact).max(axis=1, keepdims=True)
     units = unit_rows(vectors)
     assert units == pytest.approx(exact / np.linalg.norm(exact, axis=1, keepdims=True), abs=1e-6)
-    # Who else is there changes nothing.
+    # Other rows change nothing.
     assert all(units[at].tobytes() == unit_rows(vectors[at : at + 1]).tobytes() for at in range(20))
 
 

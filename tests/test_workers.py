@@ -1,4 +1,4 @@
-"""`serve --workers N`: several processes over one database, behind one list of addresses."""
+"""`serve --workers N`: several processes over one database, with a list of addresses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_one_that_ends_comes_back_at_its_address(workers: ServerProcess) -> None
     before = _children(workers.process.pid)
     os.kill(before[0], signal.SIGKILL)
     _until(lambda: _is_gone(before[0]))
-    # Its namespaces are served by the other one meanwhile, and by both afterwards.
+    # Meanwhile the other one serves its namespaces, and afterwards both do.
     with MemoryClient(workers.address, namespace="shared", max_attempts=5) as client:
         client.add("Ada likes green tea")
     for address in workers.address.split(","):

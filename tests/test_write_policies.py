@@ -1,4 +1,4 @@
-"""What every write policy promises, and what rules of a file mean."""
+"""The contract of write policies, and the rules of a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AWS = "AKIA" + "ABCDEFGH12345678"
 
 
 def _example(language: str) -> str:
-    """The example of a policy on the page, in a language."""
+    """Return the page's example of a policy in a language."""
     section = DOCS[DOCS.index("## Write policies") :]
     (found,) = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
     return str(found)
@@ -39,7 +39,7 @@ def _example(language: str) -> str:
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Makes a module "my_policies" of a source."""
+    """Create a module "my_policies" with this source."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def write(source: str) -> None:
@@ -51,7 +51,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Callable[..., WritePolicy]:
-    """Reads a file of this text."""
+    """Read rules from a file with this text."""
 
     def read(text: str, name: str = "rules.toml") -> WritePolicy:
         (tmp_path / name).write_text(text)
@@ -68,14 +68,14 @@ def _told(text: str) -> Proposal:
     return Proposal("ns", text, ItemKind.MESSAGE, Role.USER, source=SourceKind.USER)
 
 
-# What every policy promises. Each comes with something that it stops.
+# The contract of every policy. Each comes with a proposal that it stops.
 
 
 @pytest.fixture(params=["rules", "class"])
 def policy(
     request: pytest.FixtureRequest, rules: Callable[..., WritePolicy], module: Callable[[str], None]
 ) -> tuple[WritePolicy, Proposal]:
-    """Each policy in turn, and what it does not allow."""
+    """Each policy in turn, and a proposal that it does not allow."""
     if request.param == "rules":
         return rules(_example("toml")), _web(f"Please {ORDERS}.")
     module(_example("python"))
@@ -108,7 +108,7 @@ async def test_any_text_is_judged(policy: tuple[WritePolicy, Proposal]) -> None:
     await policy[0].close()
 
 
-# What rules mean.
+# The meaning of rules
 
 
 async def _action(policy: WritePolicy, proposal: Proposal) -> Action:
@@ -198,7 +198,7 @@ async def test_a_phrase_is_found_however_it_is_written(text: str, rules: Callabl
 
 
 def _is_unseen(char: str) -> bool:
-    """Whether Unicode calls it a control or a format, or its name says that it is not shown."""
+    """Return whether a character is control or format in Unicode, or its name says that it is invisible."""
     hidden = re.compile(
         r"VARIATION SELECTOR|^TAG |FILLER|ZERO WIDTH|GRAPHEME JOINER|INVISIBLE|INHERENT|BLANK$"
     )
@@ -233,7 +233,7 @@ def test_what_is_shown_makes_a_difference() -> None:
         for char in map(chr, range(sys.maxunicode + 1))
         if unicodedata.category(char)[0] in "LNPSZ" and without_unseen(char) == ""
     ]
-    # Fillers of Hangul, an empty Braille cell, a note without a head.
+    # Fillers of Hangul, an empty Braille cell, a musical note without a head.
     assert removed == list("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
 
 
@@ -244,7 +244,7 @@ async def test_a_pattern_is_found_with_what_is_not_shown_in_it(
     key = AWS[:7] + unseen + AWS[7:]
     assert await _stops(r"matches = '\bAKIA[0-9A-Z]{16}\b'", _web(f"the key {key}"), rules)
     assert await _stops(r"matches = '\bAKIA[0-9A-Z]{16}\b'", _web("the key", names=(key,)), rules)
-    # Also one of what is not shown itself.
+    # Also a pattern that contains the invisible character itself.
     assert await _stops(rf"matches = '\x{{{ord(unseen):x}}}'", _web(f"a{unseen}b"), rules)
 
 
@@ -260,7 +260,7 @@ async def test_the_first_rule_decides(rules: Callable[..., WritePolicy]) -> None
 
 async def test_a_pattern_takes_linear_time(rules: Callable[..., WritePolicy]) -> None:
     policy = rules("[[rules]]\naction = 'reject'\nreason = 'x'\nmatches = '(a+)+(a+)+(a+)+$'\n")
-    # With backtracking this would not end.
+    # With backtracking this would never end.
     assert await _action(policy, _web("a" * 50_000 + "!")) is Action.ALLOW
 
 
@@ -318,7 +318,7 @@ def test_too_many_rules_are_refused() -> None:
         RulesPolicy([Rule(Action.ALLOW)] * 1001)
 
 
-# Classes of one's own.
+# Custom classes
 
 _SYNCHRONOUS = """
 from memory_service.policies.base import WritePolicy

@@ -1,4 +1,4 @@
-"""A write policy in front of a real server: what it rejects, and what it puts into quarantine."""
+"""A real server with a write policy: rejected and quarantined writes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def client(
 
 @dataclass
 class Space:
-    """A namespace of one test."""
+    """The namespace of one test."""
 
     client: Client
     namespace: str
@@ -71,7 +71,7 @@ class Space:
         return self.call("Add", item={"text": text, **fields})
 
     def everything(self) -> list[bytes]:
-        """All that can be read of the namespace, word for word."""
+        """Return everything that can be read from the namespace, byte for byte."""
         listed = self.call("List", kinds=ALL_KINDS).items
         states = self.call("ListStateKeys").entries
         return [message.SerializeToString(deterministic=True) for message in (*listed, *states)]
@@ -83,7 +83,7 @@ class Space:
         return self.call("ReviewQuarantined", id=held_id or self.held()[0].id, decision=decision)
 
     def found(self, text: str) -> list[str]:
-        """The ids of all that a search for a text finds, of any kind, with this word in it."""
+        """Return the ids of the results of a search, of any kind, that contain the searched text."""
         options = {"query_text": text, "kinds": ALL_KINDS, "limit": -1}
         results = self.call("Retrieve", options=options).results
         return [result.item.id for result in results if text in str(result.item)]
@@ -117,7 +117,7 @@ def _label_fact(space: Space, word: str) -> tuple[str, dict[str, Any], str]:
 
 
 def _command(space: Space, word: str) -> tuple[str, dict[str, Any], str]:
-    # What was stored before there was a policy, so to speak: an answer whose parts are harmless alone.
+    # As if stored before there was a policy: an answer whose parts are harmless on their own.
     message = {"role": "ROLE_ASSISTANT", "parts": [{"text": f"It is {word[:4]}"}]}
     space.call("Add", item={"session_id": "c", "chat_message": message})
     return (
@@ -195,7 +195,7 @@ def test_what_is_rejected_writes_nothing(space: Space, name: str) -> None:
     assert refusal.message == f"{field}: {WHY_BAD}"
     assert space.everything() == before
     assert space.held() == []
-    # The same with other words is taken: nothing but the policy refused it.
+    # The same write with other words is accepted: only the policy refused it.
     method, fields, _ = WRITES[name](space, "purple")
     assert QUARANTINED not in [d.reason for d in space.call(method, **fields).degraded]
     assert space.everything() != before
@@ -345,7 +345,7 @@ def test_what_the_server_does_of_its_own_is_not_judged(space: Space) -> None:
     quoted = {"source": {"quote": ODD}, "keep_wording": True, **FACT}
     saved = space.call("SaveMemory", content="User lives in London", **quoted)
     space.review(RELEASE)
-    # The one that ends is written anew with its end, and has the words that were reviewed.
+    # The superseded fact is written again with its end, and contains the reviewed words.
     answer = space.call("SaveMemory", content="User lives in Paris", keep_wording=True, **FACT)
     assert [memory.id for memory in answer.superseded] == [saved.memory.id]
     space.call("DeleteMemory", id=answer.memory.id)
@@ -431,7 +431,7 @@ def test_an_undo_and_a_reset_forget_the_quarantine(space: Space) -> None:
     assert space.held() == []
 
 
-# Servers of their own.
+# Separate servers
 
 
 def test_a_quarantine_outlives_a_kill_and_an_export_has_none_of_it(tmp_path: Path, rules: list[str]) -> None:
@@ -541,7 +541,7 @@ def test_the_rules_are_good_for_the_server_of_the_docs(tmp_path: Path) -> None:
         api.channel.close()
 
 
-# The command line and the clients.
+# The command line and the clients
 
 
 def test_the_command_line_lists_releases_and_deletes(tmp_path: Path, rules: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What was acknowledged is found by the next query, every time, while the index changes under it."""
+"""The next query finds every acknowledged write, while the index changes underneath."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TOPICS = ("the garden at noon", "a train to the coast", "tea with her sister", "
 
 
 def unique_words() -> Iterator[str]:
-    """Words that no other text has, and that share no stem."""
+    """Yield words that no other text has, and that share no stem."""
     for letters in product("bdfgklmnprt", "aeiou", "bdfgklmnprt", "aou", "kmpt"):
         yield "zy" + "".join(letters)
 
 
 def best(api: Api, namespace: str, asked: Sequence[dict[str, Any]]) -> list[str]:
-    """The id of the best result of each query, all asked at once; empty where nothing was found."""
+    """Return the id of the best result of each query, all concurrent; empty if nothing was found."""
     calls = [
         api.memory.Retrieve.future(
             pb.RetrieveRequest(namespace=namespace, options=pb.RetrieveOptions(limit=3, **options))
@@ -35,7 +35,7 @@ def best(api: Api, namespace: str, asked: Sequence[dict[str, Any]]) -> list[str]
 
 
 def missed(api: Api, namespace: str, item: pb.MemoryItem, word: str) -> list[str]:
-    """The ways to ask for an item that do not answer with it first."""
+    """Return the kinds of queries for an item that do not return it first."""
     part = {"part": item.labels["part"]}
     alone = f"metadata.number = {item.metadata['number']}"
     embedding = api.get(namespace, item.id, include_embedding=True).embedding
@@ -54,7 +54,7 @@ def missed(api: Api, namespace: str, item: pb.MemoryItem, word: str) -> list[str
 
 
 def add(api: Api, namespace: str, number: int, word: str) -> pb.MemoryItem:
-    """Adds an item with this word."""
+    """Add an item with this word."""
     text = f"{TOPICS[number % len(TOPICS)]} {word}"
     return api.add(
         namespace,
@@ -66,13 +66,13 @@ def add(api: Api, namespace: str, number: int, word: str) -> pb.MemoryItem:
 
 
 def change(api: Api, namespace: str, item: pb.MemoryItem, word: str) -> pb.MemoryItem:
-    """Gives an item another text, with this word."""
+    """Replace an item's text by one with this word."""
     changed = pb.MemoryItem(id=item.id, text=f"no longer {item.text.rsplit(' ', 1)[0]} but {word}")
     return api.memory.Update(pb.UpdateRequest(namespace=namespace, item=changed)).item
 
 
 def test_every_write_is_found_by_the_next_query(graph_server: ServerProcess, namespace: str) -> None:
-    """A write in ten changes the item before it, one removes what was changed; the others add."""
+    """One write in ten changes the previous item, one deletes the changed item; the others add."""
     api = Api.connect(graph_server.address)
     wrong: dict[int, list[str]] = {}
     kinds = set()

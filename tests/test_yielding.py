@@ -1,4 +1,4 @@
-"""Long work is done in slices, and others come between; what waits leaves its place."""
+"""Long work is sliced so that others run in between; work that waits gives up its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_service.runtime.yielding import PLACE, Part, aside, each, give_way
 
 
 def work(_: object = None) -> None:
-    """Takes longer than a slice."""
+    """Take longer than a slice."""
     until = time.perf_counter() + 0.001
     while time.perf_counter() < until:
         pass
@@ -35,7 +35,7 @@ class Turns:
 
 
 class Noted:
-    """A place that notes what happens."""
+    """A place that records events."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

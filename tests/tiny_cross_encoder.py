@@ -1,7 +1,7 @@
-"""A cross-encoder small enough to be made by a test, in the files of a real one.
+"""A cross-encoder that is small enough for tests to generate, in the files of a real one.
 
-An ONNX graph and a tokenizer: it counts how many tokens of the text the query has, too, and makes a
-log-odds of that. fastembed and onnxruntime load and run it as they do any other.
+An ONNX graph and a tokenizer: it counts tokens of the text that the query also has, and returns log-odds.
+fastembed and onnxruntime load and run it like any other.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _ATTRIBUTE_INT = 2  # AttributeProto.AttributeType
 
 
 def log_odds(shared: int) -> float:
-    """What the model says of a text that shares so many tokens with the query."""
+    """Return the model's score for a text with this many pairs of equal tokens."""
     return 2.0 * shared - 3.0
 
 
 def write_cross_encoder(
     folder: Path, words: Sequence[str], *, tokens_max: int = 64, offset: float = -3.0
 ) -> None:
-    """Write the model with these words for a vocabulary; it takes so many tokens and cuts the rest.
+    """Write the model with these words as its vocabulary; it truncates its input to `tokens_max`.
 
-    `offset` is the log-odds of a text that shares nothing; with NaN the model says nothing else.
+    `offset` is the log-odds of a text without common tokens; with NaN every result is NaN.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = {word: number for number, word in enumerate((*_SPECIAL, *words))}
@@ -57,7 +57,7 @@ def write_cross_encoder(
 
 
 def _model(offset: float) -> bytes:
-    """The graph: of all pairs of a token of the query and one of the text, how many are of one word."""
+    """Return the graph: it counts pairs of equal tokens, one in the query and one in the text."""
     ids, mask, side = "input_ids", "attention_mask", "token_type_ids"
     nodes = [
         _node("Greater", [ids, "last_special"], "is_word_bool"),
@@ -102,7 +102,7 @@ def _model(offset: float) -> bytes:
     return _field(1, 8) + _field(7, graph) + _field(8, _field(1, b"") + _field(2, _OPSET))
 
 
-# The messages of onnx.proto, by the numbers of their fields.
+# The messages of onnx.proto, by their field numbers
 
 
 def _node(kind: str, inputs: Sequence[str], output: str, **attributes: int) -> bytes:
@@ -124,7 +124,7 @@ def _value_info(name: str, kind: int, axes: Sequence[str]) -> bytes:
 
 
 def _field(number: int, value: bytes | int) -> bytes:
-    """A field of a protobuf message: bytes with their length, or a varint."""
+    """Return a field of a protobuf message: bytes with their length, or a varint."""
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value)
     return _varint(number << 3 | 2) + _varint(len(value)) + value

@@ -1,4 +1,4 @@
-"""Other languages' tools: found, or the reason why what needs them is left out."""
+"""Tools of other languages: their paths, or the reason for skipping tests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "build" / "bin"
 MEMORY_SERVICE = Path(sys.executable).parent / "memory-service"
-"""The command that the tests of the other clients start their servers with."""
+"""Return the command with which the tests of the other clients start their servers."""
 
 
 def tool(name: str) -> str:
-    """Return where a program is, on PATH or where the Makefile puts it.
+    """Return the path of a program, on PATH or where the Makefile installs it.
 
-    Without it the test is skipped and says so; with CI=true it fails.
+    Without it the test is skipped with a message; with CI=true it fails.
     """
     found = shutil.which(name, path=str(BUILT)) or shutil.which(name)
     if not found:
@@ -30,7 +30,7 @@ def tool(name: str) -> str:
 
 
 def leave_out(reason: str) -> None:
-    """Skip the test, visibly; with CI=true fail it."""
+    """Skip the test with a message; with CI=true fail it."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -39,7 +39,7 @@ def leave_out(reason: str) -> None:
 def run(
     command: Sequence[str], folder: Path, *, timeout_s: float, env: Mapping[str, str] | None = None
 ) -> str:
-    """Run a program to its end and return what it printed; its output is the message where it fails."""
+    """Run a program to its end and return its output; on failure its output is the message."""
     ended = subprocess.run(
         command,
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Makes calls while its event loop stands still: prints how many wake-ups it then reads in one turn."""
+"""Makes calls while its event loop is blocked; prints how many wake-ups it then reads in one turn."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _CALLS = 40
 
 
 class Loop(EventLoop):
-    """Remembers where it is woken by gRPC, which is the only one that it reads from here."""
+    """Records the socket through which gRPC wakes it, the only one that it reads here."""
 
     def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
-        """Call back when there is something to read."""
+        """Watch a socket for input."""
         self.wake_ups: socket.socket = fd
         super().add_reader(fd, callback, *args)
 
     def unread(self) -> int:
-        """How many wake-ups are not read yet."""
+        """Return the number of unread wake-ups."""
         try:
             return len(self.wake_ups.recv(1 << 12, socket.MSG_PEEK | socket.MSG_DONTWAIT))
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Makes calls while its own event loop stands still, and prints how many at most came in at once."""
+"""Makes calls while its own event loop is blocked, and prints the most calls that arrived in one turn."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CALLS = 40
 
 
 class Handler(grpc.GenericRpcHandler):
-    """Notes in which turn of the event loop each call is looked up."""
+    """Records in which turn of the event loop each call is looked up."""
 
     def __init__(self) -> None:
         self.turn = 0
         self.came_in: Counter[int] = Counter()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> None:
-        """There are no methods: each call is answered with UNIMPLEMENTED."""
+        """Return no method: each call fails with UNIMPLEMENTED."""
         self.came_in[self.turn] += 1
 
 
