@@ -20,7 +20,18 @@ from google.protobuf.message_factory import GetMessageClass
 
 from both_clients import Blocking
 from grpc_api import METHODS
-from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError
+from memory_client import (
+    AddOperation,
+    AsyncMemoryClient,
+    DeleteOperation,
+    DeleteStateOperation,
+    DeleteWhereOperation,
+    MemoryClient,
+    MemoryItem,
+    MemoryServiceError,
+    SaveStateOperation,
+    UpdateOperation,
+)
 from python_peers_values import (
     CONTENT_FIELDS,
     ITEM_FIELDS,
@@ -70,7 +81,7 @@ class _Peer:
         answer = getattr(client, name)(**arguments)
         if rpc.server_streaming:
             return {"responses": [_written(rpc, found) for found in _streamed(answer, step.get("take"))]}
-        return {"response": _written(rpc, answer)}
+        return {"response": _written(rpc, answer, requests[0] if requests else None)}
 
     def _iterated(self, namespace: str, by: str) -> dict[str, Any]:
         client = self._client.namespace(namespace)
@@ -214,7 +225,7 @@ def _update(
     settings = {"expected_revision", "expected_version", "request_id", "keep_wording", "decide_by"}
     rest = type(request)()
     rest.CopyFrom(request)
-    for name in ("namespace", holder, "update_mask"):
+    for name in {"namespace", holder, "update_mask"} & set(rest.DESCRIPTOR.fields_by_name):
         rest.ClearField(name)
     arguments = given(rest, settings & set(parameters))
     item_id = values.pop("id", "")
@@ -262,7 +273,34 @@ def _imported(requests: list[Any]) -> dict[str, Any]:
     return arguments
 
 
+_OPERATIONS: dict[str, Any] = {
+    "add": AddOperation,
+    "update": UpdateOperation,
+    "delete": DeleteOperation,
+    "delete_where": DeleteWhereOperation,
+    "save_state": SaveStateOperation,
+    "delete_state": DeleteStateOperation,
+}
+
+
+def _batch(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a batch of operations."""
+    operations = [_operation(operation) for operation in request.operations]
+    return {"operations": operations, **({"request_id": request.request_id} if request.request_id else {})}
+
+
+def _operation(message: Any) -> Any:
+    kind = message.WhichOneof("operation")
+    if kind is None:
+        raise Inexpressible("WriteOperation.operation: unset")
+    operation = getattr(message, kind)
+    parameters = inspect.signature(_OPERATIONS[kind]).parameters
+    build = _item_update if kind == "update" else _arguments
+    return _OPERATIONS[kind](**build(operation, parameters))
+
+
 _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "BatchWrite": _batch,
     "Import": _imported,
     "Update": _item_update,
     "UpdateMemory": _memory_update,
@@ -270,6 +308,11 @@ _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 # Answers: what the client returned, under the names of the fields of the response.
+
+
+def _item_added(item: MemoryItem) -> dict[str, Any]:
+    is_skipped = not item.revision and not item.degraded
+    return {"skipped": True} if is_skipped else _item_written(item)
 
 
 def _item_written(item: MemoryItem) -> dict[str, Any]:
@@ -308,13 +351,15 @@ def _taken(**names: str) -> Callable[[Any], dict[str, Any]]:
 
 
 _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "Add": _item_written,
+    "Add": _item_added,
     "BatchAdd": _items_written,
     "Update": _item_written,
     "Retrieve": _packed,
     "Get": _under("item"),
     "List": _under("items"),
     "Delete": _under("revision"),
+    "DeleteWhere": _under("deleted_count"),
+    "BatchWrite": _found,
     "Reset": _taken(removed_count="item_count", removed_state_count="state_count", revision="revision"),
     "Watch": _under("change"),
     "Export": lambda record: {"item" if isinstance(record, MemoryItem) else "state": record},
@@ -344,7 +389,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-def _written(rpc: MethodDescriptor, answer: Any) -> dict[str, Any]:
+def _written(rpc: MethodDescriptor, answer: Any, request: Any = None) -> dict[str, Any]:
     message = GetMessageClass(rpc.output_type)()
     if rpc.name in _ANSWERS:
         values = _ANSWERS[rpc.name](answer)
@@ -352,6 +397,8 @@ def _written(rpc: MethodDescriptor, answer: Any) -> dict[str, Any]:
         values = {name: getattr(answer, name, None) for name in rpc.output_type.fields_by_name}
     if rpc.name == "HandleMessage" and answer.document is not None:
         values["fragments"] = answer.document.fragments
+    if rpc.name == "BatchAdd":
+        values["skipped_count"] = len(request.items) - len(answer)
     fill(message, values)
     written: dict[str, Any] = json_format.MessageToDict(message)
     return written
