@@ -20,18 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from both_clients import Blocking
 from grpc_api import METHODS
-from memory_client import (
-    AddOperation,
-    AsyncMemoryClient,
-    DeleteOperation,
-    DeleteStateOperation,
-    DeleteWhereOperation,
-    MemoryClient,
-    MemoryItem,
-    MemoryServiceError,
-    SaveStateOperation,
-    UpdateOperation,
-)
+from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError, operations
 from python_peers_values import (
     CONTENT_FIELDS,
     ITEM_FIELDS,
@@ -273,20 +262,10 @@ def _imported(requests: list[Any]) -> dict[str, Any]:
     return arguments
 
 
-_OPERATIONS: dict[str, Any] = {
-    "add": AddOperation,
-    "update": UpdateOperation,
-    "delete": DeleteOperation,
-    "delete_where": DeleteWhereOperation,
-    "save_state": SaveStateOperation,
-    "delete_state": DeleteStateOperation,
-}
-
-
 def _batch(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a batch of operations."""
-    operations = [_operation(operation) for operation in request.operations]
-    return {"operations": operations, **({"request_id": request.request_id} if request.request_id else {})}
+    given_id = {"request_id": request.request_id} if request.request_id else {}
+    return {"operations": [_operation(operation) for operation in request.operations], **given_id}
 
 
 def _operation(message: Any) -> Any:
@@ -294,9 +273,9 @@ def _operation(message: Any) -> Any:
     if kind is None:
         raise Inexpressible("WriteOperation.operation: unset")
     operation = getattr(message, kind)
-    parameters = inspect.signature(_OPERATIONS[kind]).parameters
+    made = getattr(operations, operation.DESCRIPTOR.name)
     build = _item_update if kind == "update" else _arguments
-    return _OPERATIONS[kind](**build(operation, parameters))
+    return made(**build(operation, inspect.signature(made).parameters))
 
 
 _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
