@@ -16,11 +16,14 @@ CLIENTS = ROOT / "clients"
 PAGE = (CLIENTS / "README.md").read_text()
 
 
+def examples(page: str, language: str) -> list[str]:
+    """The examples of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
 def example(page: str, language: str) -> str:
-    """The example of a page in a language."""
-    (program,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert isinstance(program, str)
-    return program
+    """The first example of a page in a language, which all languages have."""
+    return examples(page, language)[0]
 
 
 def moved(program: str, server: ServerProcess, namespace: str) -> str:
@@ -64,11 +67,15 @@ def run_go(program: str, folder: Path) -> str:
     return run([tool("go"), "run", str(folder / "main.go")], CLIENTS / "go", timeout_s=500)
 
 
-def test_the_example_in_python_prints_what_the_page_says(
-    server: ServerProcess, namespace: str, tmp_path: Path
+PYTHON = list(zip(examples(PAGE, "python"), examples(PAGE, "text"), strict=True))
+
+
+@pytest.mark.parametrize(("program", "printed"), PYTHON, ids=["both", "more"])
+def test_an_example_in_python_prints_what_the_page_says(
+    server: ServerProcess, namespace: str, tmp_path: Path, program: str, printed: str
 ) -> None:
-    program = moved(example(PAGE, "python"), server, namespace)
-    assert run([sys.executable, "-c", program], tmp_path, timeout_s=60) == example(PAGE, "text")
+    program = moved(program, server, namespace)
+    assert run([sys.executable, "-c", program], tmp_path, timeout_s=60) == printed
 
 
 def test_the_example_in_typescript_prints_what_the_page_says(
