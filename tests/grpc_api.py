@@ -248,6 +248,8 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "Get": {"id": "old"},
         "Update": {"item": memory_pb2.MemoryItem(id="old", text="x")},
         "Delete": {"id": "old"},
+        "DeleteWhere": {"session_id": "s"},
+        "BatchWrite": {"operations": [{"add": {"item": item}}]},
         "SaveState": {"key": "k", "value": json_value(1)},
         "LoadState": {"key": "old"},
         "DeleteState": {"key": "old"},

@@ -194,7 +194,8 @@ def test_what_the_audit_log_has_of_a_method_goes_with_the_roles_that_it_needs(
     if known.audit is Audit.READ:
         assert roles <= {Role.ADMIN}
     elif known.audit is Audit.AHEAD:
-        assert roles & {Role.FORGET, Role.ADMIN}
+        # Or some of its requests need a role that removes.
+        assert roles & {Role.FORGET, Role.ADMIN} or known.added is not None
     else:
         assert Role.WRITE in roles
 
@@ -468,7 +469,7 @@ def flags_that_cannot_be(folder: Path) -> dict[str, tuple[list[str], str]]:
         "unknown method": (["--auth", "passwords"], "passwords"),
         "none and another": (["--auth", "none,keys"], "none"),
         "nothing": (["--auth", ""], "auth"),
-        "twice": (["--auth", "keys,keys"], "twice"),
+        "twice": (["--auth", "keys,keys"], "duplicates"),
         "keys without a file": (["--auth", "keys"], "api_keys"),
         "certificates that nobody shows": (["--auth", "mtls"], "tls_client_ca"),
         "empty pepper": (["--auth", "keys", "--api-keys", str(keys)], "pepper"),

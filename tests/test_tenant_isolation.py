@@ -246,6 +246,8 @@ def page_tokens(tenant: Tenant) -> list[str]:
             continue
         request: Any = questions(method, tenant)[-1]
         holder = request.options if "options" in method.input_type.fields_by_name else request
+        if "page_size" not in holder.DESCRIPTOR.fields_by_name:
+            continue  # DeleteWhere, whose pages are of ten thousand items.
         holder.page_size = 1
         for name in ("query", "query_text"):
             if name in holder.DESCRIPTOR.fields_by_name:
