@@ -211,28 +211,33 @@ def over_budget(root: Path = ROOT) -> list[str]:
     return messages
 
 
-def files(place: str) -> list[Path]:
+def files(place: str, root: Path = ROOT) -> list[Path]:
     """Return the files of a place that are written by hand."""
-    paths = {path for pattern in PLACES[place] for path in ROOT.glob(pattern)}
-    return sorted(path for path in paths if not _GENERATED.search(str(path.relative_to(ROOT))))
+    paths = {path for pattern in PLACES[place] for path in root.glob(pattern)}
+    return sorted(path for path in paths if not _GENERATED.search(str(path.relative_to(root))))
 
 
-def checked_files() -> list[Path]:
+def checked_files(root: Path = ROOT) -> list[Path]:
     """Return the files that must have no hit."""
-    found = [path for place in PLACES if place != UNCHECKED for path in files(place)]
-    return [path for path in found if str(path.relative_to(ROOT)) not in EXEMPT]
+    found = [path for place in PLACES if place != UNCHECKED for path in files(place, root)]
+    return [path for path in found if str(path.relative_to(root)) not in EXEMPT]
+
+
+def problems(root: Path = ROOT) -> list[str]:
+    """Return a message for each exceeded budget and each hit in a checked file."""
+    return [*over_budget(root), *(str(hit) for path in checked_files(root) for hit in hits_of(path, root))]
 
 
 def main(arguments: list[str]) -> int:
-    """Print exceeded budgets and hits; with `--all` the hits of all files, and a count for each place."""
+    """Print the problems; with `--all` the hits of all files, and a count for each place."""
     if "--all" in arguments:
         for place in PLACES:
             found = [hit for path in files(place) for hit in hits_of(path)]
             print(*found, f"{place}: {len(found)} in {len({hit.path for hit in found})} files", sep="\n")
         return 0
-    problems = [*over_budget(), *(str(hit) for path in checked_files() for hit in hits_of(path))]
-    print(*problems, sep="\n", end="\n" if problems else "")
-    return 1 if problems else 0
+    messages = problems()
+    print(*messages, sep="\n", end="\n" if messages else "")
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

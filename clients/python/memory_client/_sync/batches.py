@@ -30,9 +30,8 @@ class BatchMethods(Bound):
     ) -> int:
         """Remove all items that match every condition; return their number.
 
-        At least one condition is required. Each 10,000 items are removed by a call of their own: if a later
-        call fails, the items of the earlier ones stay removed. Items that are added after the first call
-        stay. Documents and facts are removed by `delete_document` and `delete_memory`.
+        At least one condition is required. A call removes 10,000 items; if a later call fails, the items of
+        the earlier ones stay removed. Items that are added after the first call stay. Documents and facts are removed by `delete_document` and `delete_memory`.
 
         Args:
             session_id: Only items of this conversation. Empty: of any.
