@@ -6,9 +6,9 @@ import os
 
 
 def _load_numpy_with_one_blas_thread() -> None:
-    """Imports numpy so that a search of the reference uses one thread.
+    """Import numpy with one BLAS thread, so that the reference search is single-threaded.
 
-    The variable is put back afterwards: a server that is started from here must not inherit it.
+    The variable is restored afterwards: servers started from here must not inherit it.
     """
     name = "OPENBLAS_NUM_THREADS"
     before = os.environ.get(name)

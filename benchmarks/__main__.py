@@ -1,4 +1,4 @@
-"""Runs the benchmarks and prints one table. `python -m benchmarks --help` tells the options."""
+"""Run the benchmarks and print one table. `python -m benchmarks --help` lists the options."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _measure(bench: Bench, rows: list[str], notes: list[str]) -> tuple[list[Measurement], bool]:
-    """Runs the rows in the order of ROWS; one that fails becomes a note, and the others go on."""
+    """Run the rows in the order of ROWS; a row that fails becomes a note, and the others still run."""
     lines: list[Measurement] = []
     failed = False
     for name, run in ROWS.items():
@@ -107,7 +107,7 @@ async def _measure(bench: Bench, rows: list[str], notes: list[str]) -> tuple[lis
             continue
         try:
             lines += await run(bench)
-        except Exception as error:  # whatever it is, the other rows are still worth having
+        except Exception as error:  # whatever the error, the other rows are still worth having
             traceback.print_exc()
             first = (str(error).splitlines() or [""])[0]
             notes.append(f"row {name} FAILED: {type(error).__name__}: {first}")
@@ -116,7 +116,7 @@ async def _measure(bench: Bench, rows: list[str], notes: list[str]) -> tuple[lis
 
 
 def _fsync_seconds(folder: Path) -> float:
-    """The median time of an fsync after 4 KiB were written: what a durable write waits for."""
+    """Return the median time of an fsync after writing 4 KiB: the wait of each durable write."""
     took = []
     with open(folder / "fsync", "wb", buffering=0) as file:
         for _ in range(_FSYNCS):
@@ -128,9 +128,9 @@ def _fsync_seconds(folder: Path) -> float:
 
 
 def main() -> int:
-    """Measures, prints and writes. Returns 1 if a row could not be measured; a missed bar is only shown."""
+    """Measure, print and write the results. Return 1 if a row could not be measured; bars are only shown."""
     args = _arguments()
-    # A run that is ended ends the servers that it started, too.
+    # Stopping a run also stops the servers that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sizes = QUICK if args.quick else FULL
     began = time.perf_counter()

@@ -1,6 +1,6 @@
-"""The floor: a grpcio server with the same messages that answers from a constant.
+"""The floor: a grpcio server with the same messages that answers with constants.
 
-Run as `python -m benchmarks.bare_server --address 127.0.0.1:0`; it prints where it listens.
+Run as `python -m benchmarks.bare_server --address 127.0.0.1:0`; it prints the address it listens on.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _ADDED = memory_pb2.AddResponse(item=answered_item(1), revision=100_000)
 
 
 class BareServicer(memory_pb2_grpc.MemoryServiceServicer):
-    """Answers two RPCs with messages that were made beforehand."""
+    """Answers two RPCs with prebuilt messages."""
 
     async def Retrieve(
         self, request: memory_pb2.RetrieveRequest, context: Any
     ) -> memory_pb2.RetrieveResponse:
-        """Answers with ten items."""
+        """Return ten items."""
         return _FOUND
 
     async def Add(self, request: memory_pb2.AddRequest, context: Any) -> memory_pb2.AddResponse:
-        """Answers as if the item had been written."""
+        """Answer as if the item had been written."""
         return _ADDED
 
 
 async def serve(address: str) -> None:
-    """Serves until the process is ended."""
+    """Serve until the process is terminated."""
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     register: Any = memory_pb2_grpc.add_MemoryServiceServicer_to_server
     register(BareServicer(), server)
@@ -51,7 +51,7 @@ async def serve(address: str) -> None:
 
 
 def main() -> None:
-    """Reads the command line and serves."""
+    """Parse the command line and serve."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--address", default="127.0.0.1:0")
     uvloop.run(serve(parser.parse_args().address))

@@ -1,4 +1,4 @@
-"""What the rows share: data sets, reference graphs and filled data folders, each made once."""
+"""Shared by the rows: data sets, reference graphs and filled data folders, each made once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.vectors import Dataset, Kind, make_dataset
 from memory_service.v1 import admin_pb2
 
 NAMESPACE = "stored"
-"""The namespace that a filled data folder holds."""
+"""The namespace in a filled data folder."""
 
 _POLL_S = 0.2
 _QUIET_S = 1.2
@@ -27,7 +27,7 @@ _QUIET_CPU_S = 0.1
 
 
 def progress(message: str) -> None:
-    """Tells on stderr what is being done: a run takes minutes."""
+    """Print to stderr what is being done, because a run takes minutes."""
     print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
 
 
@@ -41,13 +41,13 @@ class Settled:
     seconds: float
     """Time from the call of `settle` to the last change of the index."""
     quiet: bool
-    """False: it was still changing when the time was up."""
+    """False: it was still changing when time ran out."""
 
 
 async def settle(
     client: Client, server: ServerProcess, namespace: str = NAMESPACE, timeout_s: float = SETTLE_TIMEOUT_S
 ) -> Settled:
-    """Waits until the index of a namespace stops changing and its server has nothing more to do."""
+    """Wait until the index of a namespace stops changing and its server is idle."""
     began = changed = quiet_since = time.perf_counter()
     shape, cpu = _shape((await client.stats(namespace)).index), server.cpu_seconds()
     while True:
@@ -73,9 +73,9 @@ class Filled:
 
     data_dir: Path
     import_s: float
-    """Time from the first message of the Import to its answer."""
+    """Time from the first message of the Import to its response."""
     settled: Settled
-    """How long after the answer the index went on changing."""
+    """How long the index went on changing after the response."""
 
 
 class Bench:
@@ -92,24 +92,24 @@ class Bench:
         self._folders = 0
 
     def dataset(self, size: int) -> Dataset:
-        """The vectors of the namespace of that size."""
+        """Return the vectors of the namespace of that size."""
         if size not in self._datasets:
             self._datasets[size] = make_dataset(self._kind, size, self.sizes.queries)
         return self._datasets[size]
 
     def graph(self, size: int) -> GraphSearch:
-        """The reference's graph over these vectors, built while nothing else runs."""
+        """Return the reference's graph over these vectors, built while nothing else runs."""
         if size not in self._graphs:
             self._graphs[size] = self.build_graph(size)
         return self._graphs[size]
 
     def build_graph(self, size: int) -> GraphSearch:
-        """Builds that graph anew."""
+        """Build that graph again."""
         progress(f"building hnswlib's own graph of {count(size)} vectors")
         return GraphSearch(self.dataset(size).stored)
 
     def search(self, size: int) -> Search:
-        """The bare search that takes less CPU with as many vectors: numpy's, or a tuned graph's."""
+        """Return the cheaper bare search in CPU over as many vectors: numpy's, or a tuned graph's."""
         data, graph = self.dataset(size), self.graph(size)
         graph.tune(data)
         searches: tuple[Search, ...] = (ExactSearch(data.stored), graph)
@@ -119,33 +119,33 @@ class Bench:
         )
 
     def requests(self, size: int) -> list[bytes]:
-        """The queries of that size, ready to send."""
+        """Return the queries of that size, ready to send."""
         return retrieve_requests(NAMESPACE, self.dataset(size).queries)
 
     def new_folder(self) -> Path:
-        """A data folder that does not exist yet."""
+        """Return a data folder that does not exist yet."""
         self._folders += 1
         return self._work_dir / f"data-{self._folders}"
 
     async def filled(self, size: int) -> Filled:
-        """A data folder with that many items; not to be changed, so copy it before writing."""
+        """Return a data folder with that many items; copy it before writing, it must not change."""
         if size not in self._filled:
             self._filled[size] = await self.fill(size)
         return self._filled[size]
 
     async def copy_of_filled(self, size: int) -> Path:
-        """A folder like that of `filled` which may be changed."""
+        """Return a copy of a `filled` folder, which may be changed."""
         filled = await self.filled(size)
         folder = self.new_folder()
         shutil.copytree(filled.data_dir, folder)
         return folder
 
     def discard(self, folder: Path) -> None:
-        """Removes a data folder that is not needed any more: together they would be gigabytes."""
+        """Remove a data folder that is no longer needed: together they would take gigabytes."""
         shutil.rmtree(folder)
 
     async def fill(self, size: int) -> Filled:
-        """Imports that many items into a new folder."""
+        """Import that many items into a new folder."""
         progress(f"importing {count(size)} items")
         folder = self.new_folder()
         messages = list(import_messages(NAMESPACE, size, self.dataset(size).stored))

@@ -25,7 +25,7 @@ _STOP_WORDS = frozenset(
 
 
 class Bm25:
-    """Ranks texts by the stems of words that they share with a query."""
+    """Ranks texts by the word stems that they share with a query."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         words = [_words(text) for text in texts]
@@ -38,7 +38,7 @@ class Bm25:
         self._postings = dict(postings)
 
     def best(self, query: str, limit: int) -> list[int]:
-        """The numbers of the best texts, best first; texts without a word of the query are left out."""
+        """Return the numbers of the best texts, best first, of those that share a word with the query."""
         scores: dict[int, float] = defaultdict(float)
         for word in _words(query):
             postings = self._postings.get(word, [])

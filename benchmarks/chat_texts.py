@@ -1,8 +1,8 @@
-"""Turns of conversations in any number, and questions about them, with the word statistics of real chat.
+"""Any number of conversation turns, and questions about them, with the word statistics of real chat.
 
-What a search for words costs depends on how often each word is used. So the turns are those of the LoCoMo
-conversations where their file is there, again and again with some words exchanged, else made of words
-whose frequencies fall as Zipf's law says.
+The cost of a lexical search depends on how often each word is used. So the turns repeat those of the LoCoMo
+conversations, with some words exchanged, if their file is there; otherwise their words are drawn with
+Zipf-distributed frequencies.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from benchmarks.settings import IMPORT_BATCH, LIMIT
 from memory_service.v1 import memory_pb2
 
 _EXCHANGED = 0.15
-"""The share of a turn's words that are others when the turn comes again."""
+"""The share of a turn's words that are exchanged when the turn is repeated."""
 _FIRST_SECOND = 1_700_000_000
 _TURNS_PER_SESSION = 22
 _SPEAKERS = ("Ada", "Ben", "Chloe", "Dmitri", "Elena", "Farid", "Grace", "Hiro", "Ines", "Jonas")
 _QUESTIONS = 300
-# The commonest first, as in English talk.
+# Most frequent first, as in spoken English.
 _COMMON = (
     "i you the to a it and that of in is my was for have on so with me be what just this do are like we but "
     "at not your how about had from they it's really an can as up there been he she when out if them some "
@@ -47,7 +47,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Chat:
-    """Turns in order, questions about them, and where both are from."""
+    """Turns in order, questions about them, and the source of both."""
 
     turns: Sequence[Said]
     questions: Sequence[str]
@@ -55,7 +55,7 @@ class Chat:
 
 
 def make_chat(turns: int, path: Path | None) -> Chat:
-    """Makes so many turns; the same arguments make the same ones."""
+    """Make that many turns; the same arguments give the same turns."""
     rng = random.Random(turns)
     return _generated(turns, rng) if path is None else _repeated(turns, locomo.read(path), rng)
 
@@ -75,7 +75,7 @@ def _repeated(count: int, conversations: Sequence[locomo.Conversation], rng: ran
 
 
 def _exchanged(text: str, words: Sequence[str], rng: random.Random) -> str:
-    # Drawn from all that was said, so common words stay common.
+    # Drawn from all the text, so common words stay common.
     return " ".join(rng.choice(words) if rng.random() < _EXCHANGED else word for word in text.split())
 
 
@@ -105,7 +105,7 @@ def _question(turn: Said, rng: random.Random) -> str:
 
 
 def import_messages(namespace: str, turns: Sequence[Said]) -> Iterator[bytes]:
-    """The messages of an Import of these turns, ready to send; the server embeds."""
+    """Return the messages of an Import of these turns, ready to send; the server embeds."""
     for start in range(0, len(turns), IMPORT_BATCH):
         items = [
             memory_pb2.MemoryItem(
@@ -121,7 +121,7 @@ def import_messages(namespace: str, turns: Sequence[Said]) -> Iterator[bytes]:
 
 
 def retrieve_requests(namespace: str, questions: Sequence[str], mode: memory_pb2.RetrieveMode) -> list[bytes]:
-    """One Retrieve by text per question, ready to send."""
+    """Return one Retrieve by text per question, ready to send."""
     return [
         memory_pb2.RetrieveRequest(
             namespace=namespace,

@@ -1,4 +1,4 @@
-"""A light client: it sends requests that are bytes already and does not look at the answers."""
+"""A light client: it sends already serialized requests and does not look at the responses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memory_service.v1 import admin_pb2, memory_pb2
 Call = Callable[[bytes], Awaitable[bytes]]
 
 _OPTIONS = (
-    # Servers come and go on ports that may be used again: no connection outlives its channel.
+    # Servers start and stop on ports that may be reused, so no connection outlives its channel.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
 )
 
 
 class Client:
-    """One connection to a server, to the memory server or to the bare one; with a token, if one is given."""
+    """One connection to the memory server or the bare server, with a token if one is given."""
 
     def __init__(self, address: str, token: str = "") -> None:
         self._metadata = (("authorization", f"Bearer {token}"),) if token else None
@@ -43,7 +43,7 @@ class Client:
         await self._channel.close()
 
     def _unary(self, method: str) -> Call:
-        # Without (de)serializers a request and its answer are bytes.
+        # Without (de)serializers, requests and responses are bytes.
         call: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(f"/memory_service.v1.{method}")
 
         def send(request: bytes) -> Awaitable[bytes]:
@@ -52,13 +52,13 @@ class Client:
         return send
 
     async def stats(self, namespace: str) -> admin_pb2.GetNamespaceStatsResponse:
-        """What the namespace holds and how it is searched."""
+        """Return the counts and the kind of search of the namespace."""
         request = admin_pb2.GetNamespaceStatsRequest(namespace=namespace)
         answer = await self._stats(request.SerializeToString())
         return admin_pb2.GetNamespaceStatsResponse.FromString(answer)
 
     async def import_all(self, messages: Iterable[bytes]) -> memory_pb2.ImportResponse:
-        """Sends the messages in one Import."""
+        """Send the messages in one Import."""
 
         async def stream() -> AsyncIterator[bytes]:
             for message in messages:
@@ -71,14 +71,14 @@ class Client:
 
 @dataclass
 class Load:
-    """What a burst of calls took."""
+    """Number, time and latencies of a burst of calls."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
-        """How many calls were made."""
+        """Number of calls made."""
         return len(self.latencies)
 
     @property
@@ -87,7 +87,7 @@ class Load:
         return self.calls / self.seconds
 
     def percentile(self, share: float) -> float:
-        """The latency that this share of the calls did not exceed, in seconds."""
+        """The latency in seconds that this share of the calls did not exceed."""
         return sorted(self.latencies)[min(int(share * self.calls), self.calls - 1)]
 
 
@@ -100,10 +100,10 @@ async def drive(
     limit_s: float = BURST_TIMEOUT_S,
     pause_s: float = 0.0,
 ) -> Load:
-    """Makes calls, always `in_flight` at a time, until their number or the time is reached.
+    """Make calls, always `in_flight` at a time, until their number or the time limit is reached.
 
-    The requests are sent in order, and again from the first when there are not enough. Who made one waits
-    for `pause_s` before the next.
+    The requests are sent in order, starting again from the first when they run out. Each caller pauses for
+    `pause_s` between its calls.
     """
     load = Load()
     numbers = iter(range(calls))
@@ -126,7 +126,7 @@ async def drive(
 
 
 async def ask_all(call: Call, requests: Sequence[bytes], in_flight: int) -> list[bytes]:
-    """Makes every call once and returns the answers in the order of the requests."""
+    """Make every call once and return the responses in the order of the requests."""
     answers = [b""] * len(requests)
     numbers = iter(range(len(requests)))
 
@@ -140,7 +140,7 @@ async def ask_all(call: Call, requests: Sequence[bytes], in_flight: int) -> list
 
 @dataclass(frozen=True)
 class Burst:
-    """A burst of calls and the CPU that the server used for it."""
+    """A burst of calls and the server CPU that it used."""
 
     load: Load
     cpu_per_call: float
@@ -155,7 +155,7 @@ async def measured_burst(
     in_flight: int,
     limit_s: float = BURST_TIMEOUT_S,
 ) -> Burst:
-    """Makes calls and divides the CPU of the server's process by their number."""
+    """Make calls and divide the CPU of the server's process by their number."""
     before = server.cpu_seconds()
     load = await drive(call, requests, calls=calls, in_flight=in_flight, limit_s=limit_s)
     return Burst(load, (server.cpu_seconds() - before) / load.calls)

@@ -1,7 +1,7 @@
-"""Shows what the server finds: imports one LoCoMo conversation and asks its questions.
+"""Show what the server finds: import one LoCoMo conversation and ask its questions.
 
-Run as `python -m benchmarks.conversation LOCOMO_FILE --address HOST:PORT`. A `*` marks a turn that
-answers the question.
+Run as `python -m benchmarks.conversation LOCOMO_FILE --address HOST:PORT`. A `*` marks a turn that answers
+the question.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory_service.v1 import memory_pb2
 
 
 async def show(conversation: Conversation, questions: Sequence[Question], address: str, limit: int) -> None:
-    """Writes the conversation, asks the questions and prints what came back."""
+    """Write the conversation, ask the questions and print the results."""
     async with Client(address) as client:
         written = await locomo.write(client, conversation)
         print(
@@ -35,7 +35,7 @@ async def show(conversation: Conversation, questions: Sequence[Question], addres
 
 
 def _print(question: Question, answer: memory_pb2.RetrieveResponse) -> float:
-    """Prints a question with its results; returns the share of its gold turns that was found."""
+    """Print a question with its results; return the share of its gold turns that was found."""
     found = [result.item.id for result in answer.results]
     print(f"Q  {question.text}  [{CATEGORIES.get(question.category, question.category)}]")
     print(f"   gold      {' '.join(sorted(question.gold))}")
@@ -49,7 +49,7 @@ def _print(question: Question, answer: memory_pb2.RetrieveResponse) -> float:
 
 
 def main() -> None:
-    """Reads the command line and shows one conversation."""
+    """Parse the command line and show one conversation."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,8 +1,9 @@
-"""More calls than a server can answer, and health asked meanwhile; each from a process of its own.
+"""More calls than a server can answer, with health checks meanwhile, each from its own process.
 
-They come at a rate, however they fare, or from callers who wait for each answer before they ask again.
-`python -m benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS METHOD`, the requests on stdin, the
-outcome on stdout: so what is timed is the server, and not the event loop that also makes ten thousand calls.
+Calls are made at a fixed rate (open loop) or by callers that wait for each response (closed loop): `python -m
+benchmarks.crowd rate|callers|health ADDRESS NUMBER SECONDS METHOD`, with the requests on stdin and the
+outcome on stdout. Separate processes time the server, not an event loop that is also busy with ten thousand
+calls.
 """
 
 from __future__ import annotations
@@ -35,18 +36,19 @@ class Outcome(msgspec.Struct):
 
     made: int = 0
     good: int = 0
-    """Answered before the time was up."""
+    """Answered before the end of the run."""
     codes: dict[str, int] = {}
     latencies_s: list[float] = []
-    """Of those that were answered well."""
+    """Latencies of all successful calls."""
 
 
 async def overload(
     address: str, requests: Sequence[bytes], how: str, number: float, seconds: float, method: str = RETRIEVE
 ) -> tuple[Outcome, Outcome]:
-    """Makes so many calls a second (`how` is "rate") or has so many callers ("callers"), in some processes.
+    """Make `number` calls a second (`how` is "rate") or run as many callers ("callers"), in some processes.
 
-    The calls, or callers, take turns with the requests. Returns how the calls ended, and how health did.
+    Calls, or callers, cycle through the requests. Return the outcome of the calls, and that of the health
+    checks.
     """
     share = number / OVERLOAD_PROCESSES
     *parts, health = await asyncio.gather(
@@ -98,7 +100,7 @@ async def _run(
             }
         else:
             under_way = await _at_rate(calls, number, requests, outcome, until)
-        # Each has a deadline. But of some millions of calls one was never ended by gRPC.
+        # Each call has a deadline, but gRPC failed to end one out of some millions.
         if under_way:
             left_s = until - time.perf_counter() + _LAST_ANSWERS_S
             ended, never_ended = await asyncio.wait(under_way, timeout=left_s)
@@ -112,7 +114,7 @@ async def _run(
 async def _at_rate(
     calls: list[Call], rate: float, requests: Sequence[bytes], outcome: Outcome, until: float
 ) -> set[asyncio.Task[None]]:
-    """Make calls; returns those that are not answered yet."""
+    """Make calls; return those that are still unanswered."""
     under_way = set[asyncio.Task[None]]()
     began, made = time.perf_counter(), 0
     while (now := time.perf_counter()) < until:
@@ -146,7 +148,7 @@ async def _one(call: Call, request: bytes, outcome: Outcome, until: float) -> No
 
 
 def main() -> None:
-    """What a process does."""
+    """Run one process."""
     how, address, number, seconds, method = sys.argv[1:]
     requests = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=list[bytes])
     outcome = uvloop.run(_run(how, address, float(number), float(seconds), method, requests))

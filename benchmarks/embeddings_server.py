@@ -1,4 +1,4 @@
-"""A small HTTP server that speaks OpenAI's embeddings API, for a model that runs in this process."""
+"""A small HTTP server with OpenAI's embeddings API, for a model that runs in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EmbeddingsServer:
 
     @property
     def env(self) -> Mapping[str, str]:
-        """What makes a memory server with `--embedder openai` ask here."""
+        """The environment that points a memory server with `--embedder openai` at this server."""
         url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         return {"OPENAI_API_KEY": "not-a-secret", "OPENAI_BASE_URL": url}
 
@@ -36,10 +36,10 @@ class EmbeddingsServer:
 
 def _handler(model: str, embed: Embed) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"  # Connections are kept.
+        protocol_version = "HTTP/1.1"  # Keep connections alive.
 
         def do_POST(self) -> None:
-            """Answers with a vector for each text, as a list of numbers."""
+            """Return a vector for each text, as a list of numbers."""
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
             data = [
@@ -55,6 +55,6 @@ def _handler(model: str, embed: Embed) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
-            """Nothing: the benchmarks tell what they do themselves."""
+            """Log nothing: the benchmarks report their own progress."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""How many of the turns that answer LoCoMo's questions a server finds, and plain search beside it."""
+"""The share of the turns that answer LoCoMo's questions that a server finds, next to plain search."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Ranking(NamedTuple):
     found: Sequence[str]
 
     def recall(self, depth: int) -> float:
-        """The share of the question's gold turns among the first results."""
+        """Return the share of the question's gold turns among the first results."""
         gold = self.question.gold
         return len(gold.intersection(self.found[:depth])) / len(gold)
 
@@ -49,7 +49,7 @@ Rankings = dict[str, list[Ranking]]
 
 
 async def measure(model: Model, conversations: Sequence[Conversation], data_dir: Path) -> Rankings:
-    """Asks every question of the server in each mode, and of both plain searches."""
+    """Ask the server every question in each mode, and run both plain searches."""
     dense = [ranking for one in conversations for ranking in await _dense(model, one)]
     rankings = await _ask(model, conversations, data_dir)
     rankings[DENSE] = dense
@@ -58,7 +58,7 @@ async def measure(model: Model, conversations: Sequence[Conversation], data_dir:
 
 
 async def _ask(model: Model, conversations: Sequence[Conversation], data_dir: Path) -> Rankings:
-    """Every question in every mode, through a server."""
+    """Ask a server every question in every mode."""
     rankings: Rankings = {system: [] for system in _MODES}
     with memory_server(data_dir, flags=model.flags, env=model.env) as server:
         async with Client(server.address) as client:
@@ -86,7 +86,7 @@ def _plain(turn: Turn) -> str:
 
 
 async def _dense(model: Model, conversation: Conversation) -> list[Ranking]:
-    """What most products offer: speaker and text of each turn, compared by cosine, exactly."""
+    """Rank as most products do: speaker and text of each turn, by exact cosine similarity."""
     progress(f"{conversation.name}: dense alone")
     stored = await model.vectors([_plain(turn) for turn in conversation.turns])
     asked = await model.vectors([question.text for question in conversation.questions])
@@ -95,7 +95,7 @@ async def _dense(model: Model, conversation: Conversation) -> list[Ranking]:
 
 
 def _bm25(conversation: Conversation) -> list[Ranking]:
-    """Day, speaker and text of each turn on its own, without stop words, in stems."""
+    """Rank by day, speaker and text of each single turn, without stop words, stemmed."""
     index = Bm25([f"{turn.time:%d %B %Y} {_plain(turn)}" for turn in conversation.turns])
     return _as_rankings(
         conversation, [index.best(question.text, DEPTHS[-1]) for question in conversation.questions]
@@ -111,7 +111,7 @@ def _as_rankings(conversation: Conversation, orders: Sequence[Sequence[int]]) ->
 
 
 def groups(rankings: Sequence[Ranking]) -> dict[str, list[Ranking]]:
-    """The rankings by category, those of the questions that have an answer, and all; none is empty."""
+    """Return the rankings by category, those of the answerable questions, and all; no group is empty."""
     found = {ALL: list(rankings), ANSWERABLE: [one for one in rankings if one.question.category != 5]}
     for category, name in CATEGORIES.items():
         found[name] = [one for one in rankings if one.question.category == category]
@@ -119,5 +119,5 @@ def groups(rankings: Sequence[Ranking]) -> dict[str, list[Ranking]]:
 
 
 def evidence_recall(rankings: Sequence[Ranking], depth: int) -> float:
-    """The recall averaged over the questions."""
+    """Return the mean recall over the questions."""
     return fmean(ranking.recall(depth) for ranking in rankings)

@@ -1,8 +1,8 @@
 """How well two facts are compared: `python -m benchmarks.fact_pairs`.
 
-Prints, by kind of pair, how many were judged right, with the local embedder and without one; how the
-threshold of the local embedder was found; and what was judged wrong. Of language models it prints what
-the rules make of a perfect and of a careless one; `--llm MODEL` asks a real one, at OPENAI_BASE_URL.
+Prints, by kind of pair, how many were judged right with the local embedder and without one, how the threshold
+of the local embedder was found, and which pairs were judged wrong. For language models it prints what the
+rules make of a perfect and of a careless one; `--llm MODEL` asks a real one, at OPENAI_BASE_URL.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from memory_service.runtime.caller import Owner
 
 PAIRS_FILE = Path(__file__).parent.parent / "tests" / "data" / "fact_pairs.json"
 WORDS_THRESHOLD = 0.9
-"""The share of common words that is asked for where there are no vectors."""
+"""The share of common words that is required where there are no vectors."""
 _THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.63, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _KINDS = ("same_words", "paraphrase", "negated", "other_value", "unrelated")
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two facts and how they stand to each other. Rules are not tuned on what is held out."""
+    """Two facts and their relation. Rules are not tuned on held-out pairs."""
 
     new: str
     known: str
@@ -44,7 +44,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A pair and what was said of it."""
+    """A pair and its verdict."""
 
     pair: Pair
     relation: Relation
@@ -53,7 +53,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     @property
     def right(self) -> bool:
-        """Whether that is so."""
+        """Whether the verdict is right."""
         return self.relation is self.pair.relation
 
 
@@ -81,21 +81,22 @@ def judge(pairs: Sequence[Pair], nearness: Sequence[float | None], threshold: fl
 
 
 def precision(judged: Iterable[Judged], relation: Relation) -> float:
-    """Return how many of those with a verdict deserve it, from 0 to 1."""
+    """Return the share of correct verdicts among the pairs that got one."""
     said = [each.right for each in judged if each.relation is relation]
     return sum(said) / len(said) if said else 1.0
 
 
 def recall(judged: Iterable[Judged], relation: Relation, kind: str = "") -> float:
-    """Return how many of those that deserve a verdict have it, from 0 to 1; of one kind, if one is named."""
+    """Return the share of the pairs that deserve a verdict and got it; of one kind, if one is named."""
     due = [each.right for each in judged if each.pair.relation is relation and kind in ("", each.pair.kind)]
     return sum(due) / len(due) if due else 1.0
 
 
 def judge_by_answers(pairs: Iterable[Pair], relation: Relation | None = None) -> list[Judged]:
-    """Judge as with a model that gives one answer to everything; None: the right one to each.
+    """Judge with a model that gives one answer to everything; None: the right answer each time.
 
-    The first shows what rules keep a bad model from, the second what they let a perfect one do.
+    The first shows what errors of a bad model the rules prevent, the second what they allow a perfect one to
+    do.
     """
     judged = []
     for pair in pairs:
@@ -105,7 +106,7 @@ def judge_by_answers(pairs: Iterable[Pair], relation: Relation | None = None) ->
 
 
 async def judge_by_model(pairs: Sequence[Pair], model: str) -> list[Judged]:
-    """Ask a language model about each pair. Pairs without an answer are missing."""
+    """Ask a language model about each pair. Pairs without an answer are left out."""
     llm, words = OpenAILlm(LlmSettings(model=model)), Words()
     judged = []
     try:
@@ -140,7 +141,7 @@ def _print_table(title: str, judged: Sequence[Judged]) -> None:
 
 
 def _print_calibration(pairs: Sequence[Pair], nearness: Sequence[float]) -> None:
-    """Print what each threshold does to the pairs that rules may be tuned on."""
+    """Print the effect of each threshold on the pairs that rules may be tuned on."""
     print("\n## Thresholds, on pairs that are not held out\n")
     print("| threshold | vectors alone: precision | precision | recall on paraphrases | unrelated above |")
     print("|---|---|---|---|---|")

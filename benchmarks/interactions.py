@@ -1,12 +1,12 @@
 """Does the time of RetrieveLastInteractions(5) depend on how much is stored?
 
-    python -m benchmarks.interactions [--stored 100000]
+python -m benchmarks.interactions [--stored 100000]
 
-One server with its default store, and three namespaces: one of 100 interactions, one of as many as are
-asked for, and one where that many plain items were written after 100 interactions. Every second
-interaction is the response to the message before it. Calls to the three take turns, one at a time, and the
-median of each is compared with that of the first. The server has no embedder, because this call uses no
-vectors and writing is quicker without.
+One server with its default store holds three namespaces: one with 100 interactions, one with as many as
+`--stored` says, and one with that many plain items written after 100 interactions. Every second interaction
+is the response to the message before it. Calls to the three take turns, one at a time, and the median of each
+is compared with that of the first. The server has no embedder, because this call uses no vectors and writing
+is faster without one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _talk(channel: grpc.aio.Channel, namespace: str, stored: int) -> None:
-    """Stores that many interactions: a message and the response to it, again and again."""
+    """Store that many interactions, alternating messages and responses."""
     stub: Any = interaction_pb2_grpc.InteractionServiceStub(channel)
     numbers = iter(range(stored // 2))
 
@@ -73,7 +73,7 @@ async def _talk(channel: grpc.aio.Channel, namespace: str, stored: int) -> None:
 
 
 async def _bury(channel: grpc.aio.Channel, namespace: str, items: int) -> None:
-    """Writes that many plain items behind what is there."""
+    """Write that many plain items after the existing ones."""
     stub: Any = memory_pb2_grpc.MemoryServiceStub(channel)
 
     async def batches() -> AsyncIterator[memory_pb2.ImportRequest]:
@@ -86,7 +86,7 @@ async def _bury(channel: grpc.aio.Channel, namespace: str, items: int) -> None:
 
 
 async def _measure(channel: grpc.aio.Channel, namespaces: list[str]) -> dict[str, float]:
-    """Returns the median time of a call for each namespace, in seconds."""
+    """Return the median time of a call for each namespace, in seconds."""
     stub: Any = interaction_pb2_grpc.InteractionServiceStub(channel)
     took: dict[str, list[float]] = {namespace: [] for namespace in namespaces}
     for turn in range(WARM_UP + ROUNDS):
@@ -116,7 +116,7 @@ async def _run(data_dir: Path, stored: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measures and prints. A missed bar is only shown."""
+    """Measure and print. A missed bar is only shown."""
     stored = _arguments().stored
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="memory-bench-") as folder:

@@ -1,4 +1,4 @@
-"""Items to store: short messages that read like what people tell an assistant."""
+"""Items to store: short messages like those that people write to an assistant."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _CHOICES = {name: [word.replace("-", " ") for word in words.split()] for name, w
 
 
 def text(number: int) -> str:
-    """The text of an item; the same number gives the same text."""
+    """Return the text of an item; the same number gives the same text."""
     rng = random.Random(number)
     values = {name: rng.choice(words) for name, words in _CHOICES.items()}
     values.update(
@@ -76,7 +76,7 @@ def text(number: int) -> str:
 def item(
     number: int, *, vector: Sequence[float] | None = None, with_id: bool = True
 ) -> memory_pb2.MemoryItem:
-    """An item as a client adds it: a chat message of a session, with the writer's vector if given."""
+    """Return an item as a client adds it: a chat message of a session, with the writer's vector if given."""
     made = memory_pb2.MemoryItem(
         id=item_id(number) if with_id else "",
         session_id=f"session-{number // 20}",
@@ -91,17 +91,17 @@ def item(
 
 
 def item_id(number: int) -> str:
-    """The id of an item."""
+    """Return the id of an item."""
     return f"item-{number:07d}"
 
 
 def number_of(identifier: str) -> int:
-    """The number of the item with this id."""
+    """Return the number of the item with this id."""
     return int(identifier.removeprefix("item-"))
 
 
 def import_messages(namespace: str, count: int, vectors: Vectors | None, first: int = 0) -> Iterator[bytes]:
-    """The messages of an Import of `count` items, ready to send; without vectors the server embeds."""
+    """Return the messages of an Import of `count` items, ready to send; without vectors the server embeds."""
     for start in range(0, count, IMPORT_BATCH):
         rows = range(start, min(start + IMPORT_BATCH, count))
         batch = [item(first + row, vector=None if vectors is None else vectors[row].tolist()) for row in rows]
@@ -109,7 +109,7 @@ def import_messages(namespace: str, count: int, vectors: Vectors | None, first: 
 
 
 def retrieve_requests(namespace: str, queries: Vectors) -> list[bytes]:
-    """One Retrieve by vector per query, ready to send."""
+    """Return one Retrieve by vector per query, ready to send."""
     return [
         memory_pb2.RetrieveRequest(
             namespace=namespace,
@@ -122,7 +122,7 @@ def retrieve_requests(namespace: str, queries: Vectors) -> list[bytes]:
 
 
 def answered_item(number: int) -> memory_pb2.MemoryItem:
-    """An item as a server returns it: with what it sets itself, without the vector."""
+    """Return an item as a server does: with the fields that the server sets, without the vector."""
     made = item(number)
     made.update_time.CopyFrom(Timestamp(seconds=_FIRST_SECOND + number, nanos=123_456_000))
     made.revision = number + 1

@@ -1,6 +1,6 @@
-"""The LoCoMo conversations: read from a path, written to a server and asked about.
+"""The LoCoMo conversations: read from a file, written to a server and queried.
 
-The data is not part of this repository (its licence is CC BY-NC); the caller has it as a file.
+The data is not part of this repository (its licence is CC BY-NC); the caller has to provide the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Turn:
     time: datetime
     speaker: str
     text: str
-    """What was said, and what the image showed if there was one."""
+    """The text, and a caption of the image if there was one."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Conversation:
 
     @property
     def namespace(self) -> str:
-        """The namespace that it is written to."""
+        """The namespace that the conversation is written to."""
         return f"locomo/{self.name}"
 
 
 def read(path: Path) -> list[Conversation]:
-    """Reads the conversations of a LoCoMo file; questions without evidence are left out."""
+    """Read the conversations of a LoCoMo file; questions without evidence are left out."""
     return [_conversation(entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
 
 
@@ -70,7 +70,7 @@ def _conversation(entry: dict[str, Any]) -> Conversation:
     known = frozenset(turn.id for turn in turns)
     questions = []
     for asked in entry["qa"]:
-        # Some ids of the file are joined ("D8:6; D9:17"), padded ("D30:05") or misspelt ("D:11:26").
+        # Some ids in the file are joined ("D8:6; D9:17"), padded ("D30:05") or misspelt ("D:11:26").
         found = _EVIDENCE.findall(" ".join(asked.get("evidence", [])))
         gold = frozenset(f"D{int(session)}:{int(turn)}" for session, turn in found) & known
         if gold:
@@ -96,7 +96,7 @@ def _turns(conversation: dict[str, Any]) -> Iterator[Turn]:
 
 
 def item(turn: Turn) -> memory_pb2.MemoryItem:
-    """The chat message that a turn becomes."""
+    """Return the chat message for a turn."""
     created = Timestamp()
     created.FromDatetime(turn.time)
     return memory_pb2.MemoryItem(
@@ -110,7 +110,7 @@ def item(turn: Turn) -> memory_pb2.MemoryItem:
 
 
 async def write(client: Client, conversation: Conversation) -> memory_pb2.ImportResponse:
-    """Imports a conversation into its namespace; turns that are there already stay as they are."""
+    """Import a conversation into its namespace; existing turns stay unchanged."""
     turns = conversation.turns
     return await client.import_all(
         memory_pb2.ImportRequest(
@@ -130,7 +130,7 @@ async def ask(
     limit: int,
     mode: memory_pb2.RetrieveMode = memory_pb2.RETRIEVE_MODE_UNSPECIFIED,
 ) -> list[memory_pb2.RetrieveResponse]:
-    """Asks the questions by their text; the answers come in the same order."""
+    """Ask the questions by their text; the responses come in the same order."""
     requests = [
         memory_pb2.RetrieveRequest(
             namespace=conversation.namespace,

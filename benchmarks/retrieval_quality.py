@@ -1,9 +1,9 @@
 """Turn-level evidence recall on LoCoMo conversations, through the gRPC API.
 
-Run as `python -m benchmarks.retrieval_quality LOCOMO_FILE`. Each question searches its own conversation;
-its recall is the share of the turns that answer it (its evidence) among the first results. For each
-embedding model the server is asked by default mode, by words and by vectors alone; beside it stand an
-exact dense search and a BM25, each over single turns and without the server.
+Run as `python -m benchmarks.retrieval_quality LOCOMO_FILE`. Each question searches its own conversation; its
+recall is the share of the turns that answer it (its evidence) among the first results. For each embedding
+model the server is queried in its default mode, by words only and by vectors only, and compared with an exact
+dense search and BM25, both over single turns and without the server.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from benchmarks.models import MODELS
 from benchmarks.table import environment
 
 _MISSED_BELOW = 10
-"""A gold turn that is not among so many results is missed."""
+"""A gold turn beyond this many results counts as missed."""
 
 
 def recalls(rankings: Rankings) -> dict[str, dict[str, dict[str, float]]]:
-    """By system, group of questions and depth."""
+    """Return the recalls by system, group of questions and depth."""
     return {
         system: {
             name: {str(depth): evidence_recall(group, depth) for depth in DEPTHS}
@@ -43,7 +43,7 @@ def recalls(rankings: Rankings) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def render(name: str, rankings: Rankings) -> str:
-    """A table for each depth: systems as lines, groups of questions as columns."""
+    """Return a table for each depth: systems as rows, groups of questions as columns."""
     asked = groups(rankings[SERVER])
     out = [f"embedding model: {name}"]
     found = recalls(rankings)
@@ -60,7 +60,7 @@ def render(name: str, rankings: Rankings) -> str:
 
 
 def misses(model: str, rankings: Rankings) -> Iterator[dict[str, Any]]:
-    """The questions of which the server by default mode missed a turn, and what it found instead."""
+    """Return the questions of which the default mode of the server missed a turn, and its results."""
     for number, ranking in enumerate(rankings[SERVER]):
         if ranking.recall(_MISSED_BELOW) < 1:
             yield {
@@ -80,7 +80,7 @@ def _told(ranking: Ranking, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _ranks(ranking: Ranking) -> dict[str, int | None]:
-    """The place of each gold turn, from 1; None: it is not among the results."""
+    """Return the rank of each gold turn, from 1; None: it is not among the results."""
     found = list(ranking.found)
     return {
         identifier: found.index(identifier) + 1 if identifier in found else None
@@ -127,9 +127,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measures, prints and writes."""
+    """Measure, print and write the results."""
     args = _arguments()
-    # A run that is ended ends the servers that it started, too.
+    # Stopping a run also stops the servers that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     conversations = locomo.read(args.locomo_file)
     report: dict[str, Any] = {"environment": environment(), "conversations": len(conversations), "models": {}}

@@ -1,12 +1,12 @@
-"""Chooses the constants of ranking on LoCoMo conversations, leaving one out at a time.
+"""Choose the ranking constants on LoCoMo conversations by leave-one-out cross-validation.
 
-Run as `python -m benchmarks.retrieval_tuning LOCOMO_FILE`. For each conversation the constants are chosen on
-the others and scored on it: what is chosen so says how well a choice carries over to conversations
-that nobody has seen, which the best figure on all of them does not.
+Run as `python -m benchmarks.retrieval_tuning LOCOMO_FILE`. For each conversation, the constants are chosen on
+the others and scored on it. That shows how well a choice generalizes to unseen conversations; the best figure
+over all of them does not.
 
-Everything runs in this process: the domain's retrieval over the store in memory, with the local
-embedder. Constants are tried one at a time, from those in the code, in the order of GRID, and again
-until nothing changes; what is compared is the mean of recall@5 and recall@10 over the questions.
+Everything runs in this process: the domain's retrieval over the store in memory, with the local embedder.
+Starting from the constants in the code, one is varied at a time, in the order of GRID, until nothing changes.
+The score is the mean of recall@5 and recall@10 over the questions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BATCH = 200
 
 
 class Constants(NamedTuple):
-    """The constants that are chosen; the defaults are those in the code."""
+    """The constants to choose; the defaults are those in the code."""
 
     before: tuple[float, ...] = turns.BEFORE
     after: tuple[float, ...] = turns.AFTER
@@ -71,12 +71,12 @@ GRID: dict[str, tuple[Any, ...]] = {
 }
 
 Found = dict[str, list[Ranking]]
-"""By conversation: what was found for each question."""
+"""By conversation: the results for each question."""
 
 
 @contextmanager
 def _in_force(constants: Constants) -> Iterator[None]:
-    """Puts constants in the place of the code's."""
+    """Replace the code's constants."""
     weights = np.array(constants.before), np.array(constants.after)
     replaced: list[tuple[Any, str, Any]] = [
         (turns, "BEFORE", constants.before),
@@ -95,7 +95,7 @@ def _in_force(constants: Constants) -> Iterator[None]:
 
 
 class Tuning:
-    """What constants find, each tried once."""
+    """Results by constants, each set tried once."""
 
     def __init__(self, conversations: Sequence[Conversation]) -> None:
         self._conversations = conversations
@@ -103,7 +103,7 @@ class Tuning:
         self._found: dict[Constants, Found] = {}
 
     async def found(self, constants: Constants) -> Found:
-        """Writes and asks every conversation."""
+        """Write every conversation and ask its questions."""
         if constants not in self._found:
             with _in_force(constants):
                 self._found[constants] = {
@@ -113,7 +113,7 @@ class Tuning:
         return self._found[constants]
 
     async def _asked(self, conversation: Conversation, constants: Constants) -> list[Ranking]:
-        # A view keeps what it made of constants, so each has a store of its own.
+        # A view caches values derived from the constants, so each set has its own store.
         store, checks, tokens = InMemoryStore(), Checks(Limits()), PageTokens(b"key")
         retrieval = Retrieval(store, self._embedding, checks, tokens, item_bytes)
         screening = Screening(store, None, Quarantine(store, checks, tokens, days=1))
@@ -135,7 +135,7 @@ class Tuning:
         return rankings
 
     async def choose(self, names: Sequence[str]) -> Constants:
-        """The best constants for these conversations."""
+        """Return the best constants for these conversations."""
 
         async def score(constants: Constants) -> float:
             found = await self.found(constants)
@@ -147,7 +147,7 @@ class Tuning:
             for field, values in GRID.items():
                 tried = [chosen._replace(**{field: value}) for value in values]
                 scores = [await score(constants) for constants in (chosen, *tried)]
-                # Of equal ones what is there already.
+                # Among equals, keep the current one.
                 chosen = (chosen, *tried)[scores.index(max(scores))]
             changed = chosen != before
         return chosen
@@ -158,12 +158,12 @@ def _all(found: Found) -> list[Ranking]:
 
 
 def _score(rankings: Sequence[Ranking]) -> float:
-    """What is compared."""
+    """Return the score that is compared."""
     return fmean(evidence_recall(rankings, depth) for depth in _DEPTHS)
 
 
 def _figures(rankings: Sequence[Ranking]) -> str:
-    """The recalls of all questions, and of the adversarial ones alone."""
+    """Return the recalls of all questions, and of the adversarial ones alone."""
     by_group = groups(rankings)
     return "; ".join(
         f"{name} " + " ".join(f"@{depth} {evidence_recall(by_group[name], depth):.4f}" for depth in _DEPTHS)
@@ -173,7 +173,7 @@ def _figures(rankings: Sequence[Ranking]) -> str:
 
 
 async def tune(conversations: Sequence[Conversation]) -> None:
-    """Chooses and prints."""
+    """Choose and print."""
     tuning = Tuning(conversations)
     names = [one.name for one in conversations]
     present = await tuning.found(Constants())
@@ -195,13 +195,13 @@ async def tune(conversations: Sequence[Conversation]) -> None:
 
 
 def _changes(constants: Constants) -> str:
-    """What differs from the code's."""
+    """Return the differences from the code's constants."""
     pairs = zip(constants._asdict().items(), Constants(), strict=True)
     return ", ".join(f"{name} {value}" for (name, value), now in pairs if value != now) or "the code's"
 
 
 def main() -> None:
-    """Reads the command line, chooses and prints."""
+    """Parse the command line, choose and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""The bare searches that a server's Retrieve is compared with: numpy and hnswlib, one thread."""
+"""The bare searches that a server's Retrieve is compared with: numpy and hnswlib, single-threaded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Rows = NDArray[np.int64]
 
 
 class Search(Protocol):
-    """A search for the rows that are nearest to a query, nearest first."""
+    """A search for the rows nearest to a query, nearest first."""
 
     name: str
 
     def rows(self, query: Vectors) -> Rows:
-        """Returns the LIMIT best rows."""
+        """Return the LIMIT best rows."""
         ...
 
 
@@ -35,14 +35,14 @@ class ExactSearch:
         self._vectors = vectors
 
     def rows(self, query: Vectors) -> Rows:
-        """Returns the LIMIT best rows."""
+        """Return the LIMIT best rows."""
         scores = self._vectors @ query
         best = np.argpartition(scores, -LIMIT)[-LIMIT:]
         return best[np.argsort(-scores[best])]
 
 
 class GraphSearch:
-    """Searches a graph that hnswlib built with every core, and knows how long that took."""
+    """Searches a graph that hnswlib built with all cores, and records how long that took."""
 
     def __init__(self, vectors: Vectors) -> None:
         self._index: Any = hnswlib.Index("ip", DIMENSION)
@@ -53,7 +53,7 @@ class GraphSearch:
         self.name = "hnswlib"
 
     def tune(self, data: Dataset) -> float:
-        """Sets the smallest width that reaches RECALL_MIN on the queries; returns the recall."""
+        """Set the smallest width that reaches RECALL_MIN on the queries; return the recall."""
         live = np.ones(len(data.stored), dtype=np.bool_)
         reached = 0.0
         for width in GRAPH_EF:
@@ -66,14 +66,14 @@ class GraphSearch:
         return reached
 
     def rows(self, query: Vectors) -> Rows:
-        """Returns the LIMIT best rows."""
+        """Return the LIMIT best rows."""
         labels, _ = self._index.knn_query(query, LIMIT, num_threads=1)
         rows: Rows = labels[0]
         return rows
 
 
 def cpu_per_search(search: Search, queries: Vectors, calls: int, limit_s: float = 5.0) -> float:
-    """CPU seconds of this process per search; ends early after `limit_s`."""
+    """Return CPU seconds of this process per search; end early after `limit_s`."""
     stop = time.perf_counter() + limit_s
     began = time.process_time()
     done = 0

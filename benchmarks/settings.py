@@ -1,4 +1,4 @@
-"""How much is measured: every size, count and time limit of the benchmarks."""
+"""Every size, count and time limit of the benchmarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT = 10
 """Results wanted from every search, the k of recall@k."""
 
 RECALL_MIN = 0.99
-"""Recall that a search has to reach, the server's and the reference's."""
+"""Recall that a search has to reach, for the server and the reference."""
 
 GRAPH_M = 16
 GRAPH_EF_CONSTRUCTION = 200
@@ -37,23 +37,23 @@ BURST_TIMEOUT_S = 30.0
 IMPORT_TIMEOUT_S = 600.0
 SETTLE_TIMEOUT_S = 300.0
 MILLION_TIMEOUT_S = 3600.0
-"""Building the graph of the largest namespace, and saving it, may take so long each."""
+"""Time limit for building the graph of the largest namespace, and for saving it."""
 FILL_TIMEOUT_S = 240.0
-"""Filling many namespaces ends after this time; the row reports how many there were."""
+"""Time limit for filling many namespaces; the row reports how many were filled."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What one run measures; the two runs there are follow below."""
+    """The sizes of one run; the two sets of them follow below."""
 
     stored: tuple[int, ...]
-    """Items in a namespace, for the rows that go by size; the last one is also imported and timed."""
+    """Items in a namespace, for the rows by size; the last size is also imported and timed."""
     queries: int
     """Distinct queries per size."""
     calls: int
-    """Calls per burst; CPU per call is read from a clock of 10 ms."""
+    """Calls per burst; CPU per call is read from a clock with a resolution of 10 ms."""
     rounds: int
-    """Times that a measurement and its reference take turns: an odd number, the middle one counts."""
+    """Turns of a measurement and its reference: an odd number, the median counts."""
     import_rounds: int
     """The same for the import, which takes longest: the best counts."""
     add_seconds: float
@@ -61,26 +61,27 @@ class Sizes:
     add_into: int
     """Items in the namespace that is already full when writes to it are measured."""
     namespaces: int
-    """How many small namespaces there are."""
+    """Number of small namespaces."""
     namespace_items: int
     """Items in each small namespace."""
     namespace_sample: int
     """Small namespaces that are searched."""
     hybrid_items: int
-    """Items in the namespace that is asked by text."""
+    """Items in the namespace that is queried by text."""
     million: int
     """Items in the largest namespace, which is measured only when its row is named."""
     overload_items: int
-    """Items in the namespace whose queries overload the server: dear ones, for the client has to make ten
-    times as many calls as the server answers, on the same cores."""
+    """Items in the namespace whose queries overload the server: expensive ones, because the client has to
+    make ten times as many calls as the server answers, on the same cores.
+    """
     overload_turns: int
-    """Times that a peak and what exceeds it take turns: an odd number, the middle one counts."""
+    """Turns of a peak and an overload: an odd number, the median counts."""
     overload_s: float
-    """Seconds for which the peak is measured, and for which it is exceeded."""
+    """Seconds of the peak, and of the overload."""
     fairness_turns: int
-    """Times that a tenant alone and beside others take turns: an odd number, the middle one counts."""
+    """Turns of a tenant alone and beside others: an odd number, the median counts."""
     starts: int
-    """Times that a server is started after each way to end it."""
+    """Starts of a server after each way of stopping it."""
 
 
 FULL = Sizes(

@@ -1,4 +1,4 @@
-"""What was measured, as a table for people and as JSON for programs."""
+"""The results as a table for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Bar:
     of: Literal["ratio", "measured"] = "ratio"
 
     def reached_by(self, value: float) -> bool:
-        """Tells whether the value is on the right side of the bar."""
+        """Return whether the value is on the right side of the bar."""
         return value <= self.value if self.better == "lower" else value >= self.value
 
 
@@ -39,7 +39,7 @@ class Measurement:
     reference_name: str = ""
     bar: Bar | None = None
     details: dict[str, float | str] = field(default_factory=dict)
-    """What explains the figure; printed under the line."""
+    """An explanation of the figure; printed under the line."""
 
     @property
     def ratio(self) -> float | None:
@@ -55,12 +55,12 @@ class Measurement:
         return value is not None and self.bar.reached_by(value)
 
     def as_json(self) -> dict[str, object]:
-        """The line with everything that is derived from it."""
+        """Return the line with all derived values."""
         return {**asdict(self), "ratio": self.ratio, "ok": self.ok}
 
 
 def quantity(value: float, unit: str) -> str:
-    """Writes a value with its unit, with three or four digits that mean something."""
+    """Format a value with its unit, with three or four significant digits."""
     if not unit:
         return f"{value:.4f}"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
@@ -68,7 +68,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def count(number: int) -> str:
-    """Writes how many: 100000 as "100 k"."""
+    """Format a count: 100000 as "100 k"."""
     return f"{number // 1000} k" if number >= 1000 and number % 1000 == 0 else str(number)
 
 
@@ -99,7 +99,7 @@ def _short(value: float) -> str:
 
 
 def render(lines: Sequence[Measurement], notes: Iterable[str]) -> str:
-    """The table as text: one section per row group, details under their line, notes at the end."""
+    """Return the table as text: one section per row group, details under their line, notes at the end."""
     cells = [_HEADER, *map(_cells, lines)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(_HEADER))]
     rule = "-" * (sum(widths) + 3 * (len(widths) - 1))
@@ -122,7 +122,7 @@ def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def environment() -> dict[str, str | int]:
-    """What the figures depend on besides the code."""
+    """Return what the figures depend on besides the code."""
     packages = ("grpcio", "protobuf", "uvloop", "numpy", "hnswlib", "apsw-sqlite3mc", "wordllama")
     return {
         "python": platform.python_version(),

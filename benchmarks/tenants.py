@@ -1,4 +1,4 @@
-"""Two tenants of one server: one with many items, whose queries can be dear, and a modest one."""
+"""Two tenants of one server: a large one, whose queries can be expensive, and a modest one."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ QUESTION = "what did we say about the plan"
 
 
 def query(namespace: str, text: str = QUESTION, limit: int = LIMIT) -> bytes:
-    """A `RetrieveRequest` by text."""
+    """Return a `RetrieveRequest` by text."""
     options = memory_pb2.RetrieveOptions(query_text=text, limit=limit)
     return memory_pb2.RetrieveRequest(namespace=namespace, options=options).SerializeToString()
 
 
 @asynccontextmanager
 async def two_tenants(bench: Bench) -> AsyncIterator[ServerProcess]:
-    """A server that holds the items of both, and builds no index any more."""
+    """Start a server that holds the items of both and has finished building its index."""
     progress(f"importing {count(bench.sizes.overload_items)} texts")
     with memory_server(bench.new_folder(), flags=("--health-address", "127.0.0.1:0")) as server:
         async with Client(server.address) as client:
             await client.import_all(list(import_messages(GREEDY, bench.sizes.overload_items, None)))
             await client.import_all(list(import_messages(MODEST, MODEST_ITEMS, None)))
-            # A graph that is being built takes both cores.
+            # Building a graph takes both cores.
             await settle(client, server, GREEDY)
         yield server

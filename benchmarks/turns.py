@@ -1,4 +1,4 @@
-"""What counts of several turns in which something and its reference were measured, one after the other."""
+"""Selects among several turns, each measuring something and its reference one after the other."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def middle(turns: Sequence[T], ratio: Callable[[T], float]) -> T:
-    """The turn whose ratio is the median.
+    """Return the turn with the median ratio.
 
-    A machine that others use is now fast and now slow: within a turn of some seconds that falls on both, and
-    the best of each list would be of two moments.
+    The speed of a shared machine varies: within a turn of some seconds this affects both, whereas the best of
+    each list would come from two different moments.
     """
     return sorted(turns, key=ratio)[len(turns) // 2]

@@ -15,7 +15,7 @@ Vectors = NDArray[np.float32]
 Kind = Literal["clustered", "random"]
 
 _TIE = 1e-6
-"""Scores that differ by less are equal: the order of float32 additions is not defined."""
+"""Scores that differ by less are equal: the order of float32 additions is undefined."""
 _CHUNK = 100
 _SPECTRUM = -0.4
 _COMMON = 0.6
@@ -32,7 +32,7 @@ class Dataset:
 
 
 def make_dataset(kind: Kind, stored: int, queries: int) -> Dataset:
-    """Draws a data set; the same arguments give the same vectors."""
+    """Draw a data set; the same arguments give the same vectors."""
     spare = max(stored // 10, 1_000)
     rng = np.random.default_rng([1, stored])
     draw = clustered if kind == "clustered" else isotropic
@@ -41,11 +41,11 @@ def make_dataset(kind: Kind, stored: int, queries: int) -> Dataset:
 
 
 class Mixture:
-    """A mixture of gaussian clusters that looks like embeddings of short texts.
+    """A mixture of gaussian clusters that resembles embeddings of short texts.
 
-    All vectors share a direction, and both the centres and the noise around them have a falling
-    spectrum. The mean similarity (0.13), that of the tenth neighbour (0.5 to 0.6) and the effective
-    dimension (about 65) are those of a static model's embeddings of real chat messages (0.17, 0.52, 62).
+    All vectors share a direction, and both the centres and the noise around them have a falling spectrum. The
+    mean similarity (0.13), that of the tenth neighbour (0.5 to 0.6) and the effective dimension (about 65)
+    are close to those of a static model's embeddings of real chat messages (0.17, 0.52, 62).
     """
 
     def __init__(self, rng: np.random.Generator, clusters: int) -> None:
@@ -55,19 +55,19 @@ class Mixture:
         self._common = _normalised(rng.normal(size=(1, DIMENSION)))
 
     def draw(self, rng: np.random.Generator, count: int) -> Vectors:
-        """Draws vectors of length 1."""
+        """Draw vectors of length 1."""
         noise = rng.normal(size=(count, DIMENSION)) * self._spectrum
         near = self._centres[rng.integers(len(self._centres), size=count)]
         return _normalised(near + _COMMON * self._common + _NOISE * noise).astype(np.float32)
 
 
 def clustered(rng: np.random.Generator, count: int, clusters: int) -> Vectors:
-    """Draws from one mixture."""
+    """Draw from one mixture."""
     return Mixture(rng, clusters).draw(rng, count)
 
 
 def isotropic(rng: np.random.Generator, count: int, clusters: int) -> Vectors:
-    """Draws vectors of any direction: the hardest case for a graph, unlike any real embedding."""
+    """Draw vectors of random directions: the hardest case for a graph, unlike any real embedding."""
     del clusters
     return _normalised(rng.normal(size=(count, DIMENSION))).astype(np.float32)
 
@@ -80,10 +80,10 @@ def _normalised(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 def recall(
     stored: Vectors, live: NDArray[np.bool_], queries: Vectors, found: Sequence[Sequence[int]]
 ) -> float:
-    """The share of the true nearest rows that was found, counted by distance.
+    """Return the share of the true nearest rows that was found, counted by distance.
 
-    A found row counts if it is live, was not counted before and is as near as the last of the true
-    ones. `found` holds row numbers per query.
+    A found row counts if it is live, was not counted before and is as near as the last of the true ones.
+    `found` holds row numbers per query.
     """
     hits = 0
     for start in range(0, len(queries), _CHUNK):

@@ -295,7 +295,8 @@ def shape(found: list[Any], way: Way, value: str) -> list[Any]:
     for each in found:
         assert not isinstance(each, str), each
         # It is signed together with the filter.
-        each.ClearField("next_page_token")
+        if "next_page_token" in each.DESCRIPTOR.fields_by_name:
+            each.ClearField("next_page_token")
     return [exactly(each) for each in found]
 
 
@@ -327,6 +328,8 @@ def test_nothing_of_one_tenant_shows_in_the_answers_to_another(tenants: Tenants)
     calls = 0
     for method in REACHING:
         for way in ways_to_text(method.input_type):
+            if method.name == "BatchWrite" and way[-1].name == "filter":
+                continue  # Alone it deletes everything of the tenant's own; DeleteWhere has the same filter.
             for values in attempts(way, names, tokens):
                 shapes = []
                 for value in values:

@@ -20,7 +20,7 @@ _WARM_UP_CALLS = 1_000
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Writes spread over many namespaces, then writes into one that is full already."""
+    """Measure writes spread over many namespaces, then writes into one that is already full."""
     spread = [f"user-{number}" for number in range(ADD_NAMESPACES)]
     with memory_server(bench.new_folder()) as server, bare_server() as bare:
         lines = await _compare(bench, server, bare, spread, f"{ADD_NAMESPACES} namespaces", _BAR)
@@ -50,7 +50,7 @@ async def _compare(
     into: str,
     bar: Bar | None,
 ) -> list[Measurement]:
-    """Lets the server and the bare one take turns."""
+    """Let the server and the bare one take turns."""
     requests = _requests(namespaces, int(bench.sizes.add_seconds * bench.sizes.rounds * _PREPARED_PER_S))
     progress(f"add: into {into}")
     bursts: dict[ServerProcess, list[Burst]] = {server: [], bare: []}
@@ -75,7 +75,7 @@ async def _compare(
 
 
 def _requests(namespaces: Sequence[str], number: int) -> list[bytes]:
-    """Adds whose items have no id and no vector, so that a request can be sent more than once."""
+    """Return Adds whose items have no id and no vector, so that a request can be sent more than once."""
     return [
         memory_pb2.AddRequest(
             namespace=namespaces[index % len(namespaces)], item=item(index, with_id=False)

@@ -16,10 +16,10 @@ _TURNS_PER_ROUND = 3
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """One line, for the smallest namespace: there the share of authentication is the largest."""
+    """Measure one line, for the smallest namespace: authentication has its largest share there."""
     size = bench.sizes.stored[0]
     open_folder, guarded_folder = await bench.copy_of_filled(size), await bench.copy_of_filled(size)
-    # As many keys as a server with many tenants has.
+    # As many keys as on a server with many tenants.
     file = KeyFile(guarded_folder / "api-keys.json")
     token = [create(file, NewKey("tenant", ("stored",), ("read",)))[1] for _ in range(100)][-1]
     requests = bench.requests(size)

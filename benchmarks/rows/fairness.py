@@ -1,4 +1,4 @@
-"""Row `fairness`: a modest tenant beside a greedy one."""
+"""Row `fairness`: a modest tenant sharing a server with a greedy one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from benchmarks.tenants import GREEDY, MODEST, MODEST_ITEMS, query, two_tenants
 from benchmarks.turns import middle
 from memory_service.v1 import memory_pb2
 
-# Nothing finer is asked for: what tenants owe each other beyond that is the work of rate limits.
+# No stricter bar: finer isolation between tenants is the job of rate limits.
 _BAR = Bar(50, "lower", of="measured")
 _GREEDY_IN_FLIGHT = 64
 _BATCHES_IN_FLIGHT = 16
 _BATCH_ITEMS = 100
 _MODEST_CALLS = 1000
 _CROWD_S = 8.0
-# Many small tenants, who ask so often together, and one with many callers.
+# Many small tenants, which together make that many calls a second, and one with many callers.
 _SMALL = tuple(f"small-{number}" for number in range(50))
 _SMALL_RATE_PER_S = 250
 _MANY_IN_FLIGHT = 200
-# Where callers are held to a rate, of which the modest one uses half.
+# A rate limit for each caller, of which the modest one uses half.
 _RATE_PER_S = 100
 _UNDER_RATE_PAUSE_S = 0.02
 # Its processes have to start and to connect.
@@ -35,7 +35,7 @@ _CROWD_STARTS_S = 1.5
 
 @dataclass(frozen=True)
 class Greedy:
-    """What a tenant asks all the time."""
+    """The request that a tenant sends all the time."""
 
     request: bytes
     method: str = RETRIEVE
@@ -44,22 +44,22 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Sharing:
-    """What a modest tenant's calls took, one after the other."""
+    """Sequential calls of a modest tenant."""
 
     alone: Load
     beside: Load
     with_its_own: Load
-    """Server, beside the same crowd."""
+    """On its own server, beside the same crowd."""
     crowd: Outcome
 
     @property
     def cost(self) -> float:
-        """How many times as long a call takes because the crowd asks the same server."""
+        """How many times longer a call takes because the crowd uses the same server."""
         return self.beside.percentile(0.99) / self.with_its_own.percentile(0.99)
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """The latency of one call at a time, alone and while another namespace keeps the server busy."""
+    """Measure the latency of one call at a time, alone and while another namespace keeps the server busy."""
     size = bench.sizes.overload_items
     # Many words, each in many of the texts.
     dear = " ".join(text(number) for number in range(0, size, size // 8))
@@ -83,7 +83,7 @@ async def run(bench: Bench) -> list[Measurement]:
 
 
 async def _small_ones(bench: Bench, server: ServerProcess) -> Measurement:
-    """The latency of many tenants who ask now and then, alone and beside one with many callers."""
+    """Measure the latency of many tenants that call occasionally, alone and beside one with many callers."""
     async with Client(server.address) as client:
         for namespace in _SMALL:
             await client.import_all(list(import_messages(namespace, MODEST_ITEMS, None)))
@@ -127,7 +127,7 @@ def _p99(outcome: Outcome) -> float:
 
 
 async def _held_to_rate(bench: Bench, greedy: Greedy) -> Measurement:
-    """The latency of one call at a time beside callers who call too often, and ask again when refused."""
+    """Measure the latency of one call at a time beside callers that exceed their rate limit and retry."""
     turns = []
     with memory_server(bench.new_folder(), flags=("--calls-per-s-max", str(_RATE_PER_S))) as server:
         async with Client(server.address) as client:
@@ -164,7 +164,7 @@ async def _turn(server: ServerProcess, apart: ServerProcess, greedy: Greedy) -> 
     async with Client(server.address) as client, Client(apart.address) as client_apart:
         alone = await _modest(client)
         beside, crowd = await _beside(client, server, greedy)
-        # What the crowd takes from the machine, and not from the server.
+        # What the crowd takes from the machine rather than from the server.
         with_its_own, _ = await _beside(client_apart, server, greedy)
     return Sharing(alone, beside, with_its_own, crowd)
 
@@ -183,8 +183,8 @@ async def _modest(client: Client, pause_s: float = 0.0) -> Load:
 async def _beside(
     client: Client, server: ServerProcess, greedy: Greedy, pause_s: float = 0.0
 ) -> tuple[Load, Outcome]:
-    """What a modest tenant's calls take while a crowd keeps this server busy, and how the crowd fared."""
-    # In processes of their own: the answers of a crowd would keep a loop that has to time one call.
+    """Time a modest tenant's calls while a crowd keeps this server busy; also return the crowd's outcome."""
+    # In separate processes: the crowd's responses would delay a loop that has to time one call.
     crowd = asyncio.create_task(
         overload(server.address, [greedy.request], "callers", greedy.in_flight, _CROWD_S, greedy.method)
     )
@@ -195,10 +195,10 @@ async def _beside(
 
 
 def _lines(kind: str, greedy: Greedy, turn: Sharing) -> list[Measurement]:
-    """Beside the greedy one, compared with a server of its own beside the same crowd, and with alone.
+    """Compare the latency beside the greedy one with that on its own server beside the same crowd, and alone.
 
-    The crowd's processes take the cores that the tenant has alone, whoever answers them. What sharing a
-    server adds to that is the first, and has the bar. The second is reported.
+    The crowd's processes take cores that the tenant has to itself when alone, whichever server answers them.
+    The first comparison shows the cost of sharing a server and has the bar; the second is only reported.
     """
     p99_ms, p99_alone_ms, p99_its_own_ms = (
         load.percentile(0.99) * 1e3 for load in (turn.beside, turn.alone, turn.with_its_own)

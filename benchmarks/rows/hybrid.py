@@ -18,7 +18,7 @@ from memory_service.v1 import memory_pb2
 
 _BAR = Bar(3.0, "lower")
 _BURST_S = 1.2
-"""A burst ends after this time: there are four in a round."""
+"""Time limit of a burst: there are four in a round."""
 _HYBRID = "hybrid"
 _MODES = {
     _HYBRID: memory_pb2.RETRIEVE_MODE_UNSPECIFIED,
@@ -28,7 +28,7 @@ _MODES = {
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """A line for each mode, and one for what it takes to embed the query."""
+    """Measure one line for each mode, and one for embedding the query."""
     chat = make_chat(bench.sizes.hybrid_items, bench.locomo)
     requests = {how: retrieve_requests(NAMESPACE, chat.questions, mode) for how, mode in _MODES.items()}
     folder = bench.new_folder()
@@ -51,7 +51,7 @@ async def run(bench: Bench) -> list[Measurement]:
 
 @dataclass
 class _Rounds:
-    """The measurements and their reference, taken in turns."""
+    """The measurements and their reference, in turns."""
 
     calls: int
     chat: Chat
@@ -64,7 +64,7 @@ class _Rounds:
     async def take(
         self, server: ServerProcess, retrieve: Call, bare: ServerProcess, bare_retrieve: Call
     ) -> None:
-        """Measures each once."""
+        """Measure each once."""
         for how, requests in self.requests.items():
             self.by_mode[how].append(await self._burst(server, retrieve, requests))
         self.bare.append(await self._burst(bare, bare_retrieve, self.requests[_HYBRID]))
@@ -76,14 +76,14 @@ class _Rounds:
         )
 
     async def _cpu_per_embedding(self) -> float:
-        """CPU seconds that the server's embedder takes for a question, in this process."""
+        """Return the CPU seconds that the server's embedder takes for a question, in this process."""
         began = time.process_time()
         for question in self.chat.questions:
             await self.embedder.embed([question])
         return (time.process_time() - began) / len(self.chat.questions)
 
     def results(self, settled: Settled) -> list[Measurement]:
-        """A line for each mode, of the turn that counts for it, and one for the embedding."""
+        """Return one line for each mode, from its median turn, and one for the embedding."""
         where = f"{count(len(self.chat.turns))} {self.chat.source} ({settled.kind})"
         lines = []
         for how, bursts in self.by_mode.items():

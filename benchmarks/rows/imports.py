@@ -12,7 +12,7 @@ _BAR = Bar(0.7, "higher")
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Until the Import is answered, and until its vectors are all in the index."""
+    """Measure until the response of the Import, and until all its vectors are in the index."""
     size = bench.sizes.stored[-1]
     build_s, imports = [bench.graph(size).build_s], [await bench.filled(size)]
     for _ in range(bench.sizes.import_rounds - 1):

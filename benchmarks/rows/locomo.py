@@ -1,4 +1,4 @@
-"""Row `locomo`: how many of the turns that answer a question are among the first results."""
+"""Row `locomo`: the share of the turns answering a question that are among the first results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_BELOW = Bar(1.0, "higher")
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Overall at three depths, then by category at the middle one."""
+    """Measure at three depths over all questions, then by category at the middle depth."""
     assert bench.locomo is not None, "the caller leaves the row out without a path"
     folder = bench.new_folder()
     rankings = await measure(Local(), locomo.read(bench.locomo), folder)

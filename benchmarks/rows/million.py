@@ -1,6 +1,6 @@
 """Row `million`: one large namespace: import, restart, recall, latency, memory.
 
-Vectors are made a part at a time and never all in memory, so that the machine's is left to the server.
+Vectors are made in parts and never all held in memory, which leaves the machine's memory to the server.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _QUERIES = 200
 _TIE = 1e-6
 _RECALL_BAR = Bar(RECALL_MIN, "higher", of="measured")
 _RESTART_BAR = Bar(10.0, "lower", of="measured")
-# A view of a million vectors takes more than the default budget for all views.
+# A view of a million vectors exceeds the default budget for all views.
 _FLAGS = ("--views-bytes-max", str(6 << 30))
 
 
 class _Stored:
-    """The vectors that are stored, made again whenever they are wanted."""
+    """The stored vectors, regenerated when needed."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -38,7 +38,7 @@ class _Stored:
         self.queries = self._draw(-1, _QUERIES)
 
     def parts(self) -> Iterator[tuple[int, Vectors]]:
-        """Each part with the number of its first vector."""
+        """Yield each part with the number of its first vector."""
         for first in range(0, self.size, _PART):
             yield first, self._draw(first, min(_PART, self.size - first))
 
@@ -46,7 +46,7 @@ class _Stored:
         return self._mixture.draw(np.random.default_rng([2, self.size, first + 1]), count)
 
     def recall(self, found: Sequence[Sequence[int]]) -> float:
-        """Recall of these row numbers, one list per query; ties count by distance."""
+        """Return the recall of these row numbers, one list per query; ties count by distance."""
         best = np.full((_QUERIES, LIMIT), -np.inf, np.float32)
         reached = np.full((_QUERIES, LIMIT), -np.inf, np.float32)
         for first, part in self.parts():
@@ -60,7 +60,7 @@ class _Stored:
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Imports once, starts several times, and asks after the last start."""
+    """Import once, start several times, and query after the last start."""
     size = bench.sizes.million
     stored = _Stored(size)
     folder = bench.new_folder()
@@ -83,7 +83,7 @@ async def run(bench: Bench) -> list[Measurement]:
 
 
 async def _fill(stored: _Stored, folder: Path) -> list[Measurement]:
-    """Imports a part at a time, waits for the index, and stops the server cleanly."""
+    """Import in parts, wait for the index, and stop the server cleanly."""
     with memory_server(folder, flags=_FLAGS) as server:
         async with Client(server.address) as client:
             import_s = 0.0
@@ -132,7 +132,7 @@ def _filled_lines(
 
 
 async def _first_answer(folder: Path, query: bytes) -> float:
-    """Starts a server, asks it, and stops it cleanly; returns how long start and answer took."""
+    """Start a server, query it, and stop it cleanly; return how long start and response took."""
     began = time.perf_counter()
     with memory_server(folder, flags=_FLAGS) as server:
         async with Client(server.address) as client:

@@ -24,7 +24,7 @@ _VARIANTS = 10
 _TURNS = 3
 _HOT = 0
 _LATENCY_BAR = Bar(1.5, "lower")
-# Allocators keep some of what was freed.
+# Allocators keep some of the freed memory.
 _MEMORY_BAR = Bar(1.25, "lower")
 _VIEWS_BYTES, _ITEMS_BYTES = 64 << 20, 16 << 20
 _SMALL = ("--views-bytes-max", str(_VIEWS_BYTES), "--items-bytes-max", str(_ITEMS_BYTES))
@@ -32,20 +32,20 @@ _SMALL = ("--views-bytes-max", str(_VIEWS_BYTES), "--items-bytes-max", str(_ITEM
 
 @dataclass
 class _Seen:
-    """What was seen of a server."""
+    """Figures of one server."""
 
     idle_bytes: int = 0
     used_bytes: int = 0
     first: Load = field(default_factory=Load)
-    """Each namespace once, in any order; only where all of them fit into memory."""
+    """Each namespace once, in random order; only if all of them fit into memory."""
     hot: list[Load] = field(default_factory=list)
-    """One namespace again and again."""
+    """The same namespace repeatedly."""
     spread: list[Load] = field(default_factory=list)
     """Namespaces drawn uniformly from all."""
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Latency of single calls and memory, with the default budgets and with small ones."""
+    """Measure the latency of single calls and memory, with the default budgets and with small ones."""
     data = bench.dataset(bench.sizes.stored[0])
     folder = bench.new_folder()
     filled = await _fill(bench, folder, data)
@@ -76,21 +76,21 @@ class _Reads:
         self._filled = filled
 
     def hot(self) -> list[bytes]:
-        """All of one namespace."""
+        """Return reads of a single namespace."""
         return _requests([_name(_HOT)] * self._sample, self._data)
 
     def spread(self) -> list[bytes]:
-        """Of namespaces drawn anew."""
+        """Return reads of newly drawn namespaces."""
         drawn = self._rng.integers(self._filled, size=self._sample)
         return _requests([_name(int(number)) for number in drawn], self._data)
 
     def each_once(self) -> list[bytes]:
-        """Of each namespace one, in no order."""
+        """Return one read of each namespace, in random order."""
         return _requests([_name(int(number)) for number in self._rng.permutation(self._filled)], self._data)
 
 
 async def _observe(data_dir: Path, reads: _Reads, flags: Sequence[str], *, each_once: bool) -> _Seen:
-    """Reads one call at a time; one namespace and all of them in turns."""
+    """Read one call at a time, with one namespace and all of them taking turns."""
     seen = _Seen()
     with memory_server(data_dir, flags=flags) as server:
         seen.idle_bytes = server.resident_bytes()
@@ -111,7 +111,7 @@ async def _read(client: Client, requests: Sequence[bytes]) -> Load:
 
 
 async def _fill(bench: Bench, folder: Path, data: Dataset) -> int:
-    """Adds small namespaces, as many as there shall be or as the time allows; returns how many."""
+    """Add small namespaces until there are enough or time runs out; return how many there are."""
     sizes = bench.sizes
     bodies = _bodies(data, sizes.namespace_items)
     progress(f"namespaces: filling {count(sizes.namespaces)} of {sizes.namespace_items} items")
@@ -129,7 +129,7 @@ async def _fill(bench: Bench, folder: Path, data: Dataset) -> int:
 
 
 def _bodies(data: Dataset, each: int) -> list[bytes]:
-    """The items of some namespaces. A message is its fields one after the other, in any grouping."""
+    """Return the items of some namespaces. The fields of a message may be concatenated in any grouping."""
     variants = min(_VARIANTS, len(data.stored) // each)
     return [
         memory_pb2.BatchAddRequest(
@@ -158,7 +158,7 @@ def _requests(names: Sequence[str], data: Dataset) -> list[bytes]:
 def _latencies(
     what: str, loads: Sequence[Load], hot: Sequence[Load], bar: Bar | None = None
 ) -> list[Measurement]:
-    """The median and the 99th percentile, the best of the turns; the bar is for the median."""
+    """Return the median and the 99th percentile of the best turn; the bar is for the median."""
     return [
         Measurement(
             row="namespaces",
@@ -174,7 +174,7 @@ def _latencies(
 
 
 def _memory(what: str, seen: _Seen, budget: int | None = None) -> Measurement:
-    """Resident memory after all reads; where there is a budget, against it and what an idle server takes."""
+    """Return resident memory after all reads, against that of an idle server plus the budget, if any."""
     return Measurement(
         row="namespaces",
         what=f"resident memory, {what}",

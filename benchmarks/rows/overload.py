@@ -1,4 +1,4 @@
-"""Row `overload`: ten times the calls that a server can take, or ten times the callers."""
+"""Row `overload`: ten times the calls or callers that a server can handle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.table import Bar, Measurement
 from benchmarks.tenants import GREEDY, MODEST, MODEST_ITEMS, query, two_tenants
 from benchmarks.turns import middle
 
-# Makes so many calls a second or has so many callers, for so many seconds.
+# Makes that many calls a second, or runs that many callers, for that many seconds.
 Crowd = Callable[[str, float, float], Awaitable[tuple[Outcome, Outcome]]]
 
 _LONG_LIMIT = 500
@@ -25,8 +25,8 @@ _NAMESPACES = tuple(f"crowd-{number}" for number in range(4))
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Goodput, health and memory with ten times the calls or callers of the peak."""
-    # The client has to make ten times as many calls on the same cores: those of many results are fewer.
+    """Measure goodput, health checks and memory at ten times the calls or callers of the peak."""
+    # The client makes ten times the calls on the same cores, so the calls return many results and are fewer.
     long, ordinary = query(GREEDY, limit=_LONG_LIMIT), query(MODEST)
     of_several = [query(namespace) for namespace in _NAMESPACES]
     async with two_tenants(bench) as server:
@@ -47,7 +47,7 @@ async def run(bench: Bench) -> list[Measurement]:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a crowd got done of what it asked, and a small one before it."""
+    """What a crowd achieved, and a small one before it."""
 
     peak: float
     ends: Outcome
@@ -67,7 +67,7 @@ async def _overloaded(
     asked = many if how == "callers" else f"{OVERLOAD_FACTOR} x the peak"
     crowd = partial(overload, server.address, requests)
     take_turn = partial(_turn, crowd, how, OVERLOAD_FACTOR)
-    # Calls that are made however they fare are a flood: those are kept at the client, see the docs.
+    # Calls made regardless of the responses are a flood, which is limited on the client side: see the docs.
     return await _measured(bench, server, kind, asked, take_turn, has_bar=how == "callers")
 
 
@@ -88,7 +88,7 @@ async def _measured(
     grown = server.resident_bytes() - resident
     turn = middle(turns, lambda turn: turn.good / turn.peak)
     latencies = sorted(turn.ends.latencies_s)
-    # Of health the worst counts.
+    # For health checks the worst turn counts.
     answers = sorted(seconds for turn in turns for seconds in turn.health.latencies_s)
     return [
         Measurement(
@@ -122,9 +122,10 @@ async def _measured(
 
 
 async def _turn(crowd: Crowd, how: str, factor: float, seconds: float) -> Turn:
-    """The peak, which is what as many callers get done as the server likes best; then a multiple of that.
+    """Measure the peak, the throughput with the server's preferred number of callers; then a multiple of it.
 
-    Of the same processes: what those take of the cores would else count as what the server lost.
+    Both use the same number of processes: otherwise the cores that these take would count as a loss of the
+    server.
     """
     small, _ = await crowd("callers", OVERLOAD_IN_FLIGHT, seconds)
     peak = small.good / seconds

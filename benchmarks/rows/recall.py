@@ -21,7 +21,7 @@ _BAR = Bar(RECALL_MIN, "higher", of="measured")
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Three lines per size: as imported, just after the changes, and when they have settled."""
+    """Measure three lines per size: as imported, just after the changes, and after they have settled."""
     return [line for size in bench.sizes.stored for line in await _measure(bench, size)]
 
 
@@ -33,7 +33,7 @@ class _State:
     live: NDArray[np.bool_]
 
     def recall(self, queries: Vectors, answers: Sequence[bytes]) -> float:
-        """Recall of these answers to these queries."""
+        """Return the recall of these responses to these queries."""
         found = [
             [number_of(result.item.id) for result in memory_pb2.RetrieveResponse.FromString(answer).results]
             for answer in answers
@@ -66,7 +66,7 @@ async def _measure(bench: Bench, size: int) -> list[Measurement]:
 
 
 async def _change(client: Client, state: _State, spare: Vectors) -> None:
-    """Deletes a tenth of the items and gives another tenth a new vector."""
+    """Delete a tenth of the items and give another tenth a new vector."""
     tenth = len(state.live) // 10
     chosen = np.random.default_rng(2).permutation(len(state.live))[: 2 * tenth]
     deleted, updated = chosen[:tenth], chosen[tenth:]

@@ -18,7 +18,7 @@ _BAR = Bar(1.8, "lower")
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """One line per size of the namespace."""
+    """Measure one line per size of the namespace."""
     return [await _measure(bench, size) for size in bench.sizes.stored]
 
 
@@ -35,7 +35,7 @@ async def _measure(bench: Bench, size: int) -> Measurement:
             rounds = _Rounds(bench, bench.dataset(size), requests)
             for _ in range(bench.sizes.rounds):
                 await rounds.take(server, client.retrieve, bare, bare_client.retrieve, search)
-        # The folder is used again: it must be left as a clean stop leaves it.
+        # The folder is reused, so it must be left as after a clean stop.
         stop(server)
     return rounds.result(size, settled, search)
 
@@ -50,7 +50,7 @@ class _Turn:
 
     @property
     def reference_s(self) -> float:
-        """CPU of a bare call and a bare search."""
+        """CPU of a bare call plus a bare search."""
         return self.bare.cpu_per_call + self.search_s
 
 
@@ -66,7 +66,7 @@ class _Rounds:
     async def take(
         self, server: ServerProcess, retrieve: Call, bare: ServerProcess, bare_retrieve: Call, search: Search
     ) -> None:
-        """Measures each of the three once."""
+        """Measure each of the three once."""
         self.turns.append(
             _Turn(
                 await self._burst(server, retrieve),
@@ -80,7 +80,7 @@ class _Rounds:
         return await measured_burst(server, call, self.requests, calls=calls, in_flight=RETRIEVE_IN_FLIGHT)
 
     def result(self, size: int, settled: Settled, search: Search) -> Measurement:
-        """The turn that counts, as one line."""
+        """Return the median turn as one line."""
         turn = middle(self.turns, lambda turn: turn.server.cpu_per_call / turn.reference_s)
         server, bare = turn.server, turn.bare
         return Measurement(

@@ -1,4 +1,4 @@
-"""Row `scale`: one server over PostgreSQL against one over its own files, by turns."""
+"""Row `scale`: one server over PostgreSQL and one over its own files, by turns."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _COLD_TURNS = 3
 
 @dataclass
 class _Turns:
-    """The bursts of calls of one kind, of which each follows one of the other store."""
+    """Bursts of calls of one kind, alternating between the two stores."""
 
     files: list[Burst] = field(default_factory=list)
     database: list[Burst] = field(default_factory=list)
     database_cpu: list[float] = field(default_factory=list)
-    """Of PostgreSQL itself, per call."""
+    """CPU of PostgreSQL alone, per call."""
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Adds and Retrieves over many namespaces, and the first use of a large one."""
+    """Measure Adds and Retrieves over many namespaces, and the first use of a large one."""
     with postgres() as database:
         flags = ("--store", "postgres", "--postgres-dsn", database.dsn)
         with (
@@ -57,7 +57,7 @@ async def _compare(
             await fill(each)
         requests = {"Add": adds(), "Retrieve": retrieves()}
         progress("scale: Add and Retrieve by turns")
-        # Reads first: what the database tidies up after writes is a cost of writes.
+        # Reads first: the database's cleanup after writes is part of the cost of writes.
         for name, seen in turns.items():
             for _ in range(bench.sizes.rounds):
                 for server, each in ((files, client), (shared, other)):
@@ -107,7 +107,7 @@ def _lines(name: str, seen: _Turns) -> list[Measurement]:
 
 
 async def fill(client: Client) -> None:
-    """Fill the namespaces, and find each item once before it counts."""
+    """Fill the namespaces, and find each item once before measuring."""
     for number in range(ADD_NAMESPACES):
         await client.import_all(list(import_messages(name_of(number), _ITEMS, None)))
     await drive(client.retrieve, retrieves(), calls=_REQUESTS, in_flight=ADD_IN_FLIGHT)
@@ -129,7 +129,7 @@ def adds() -> list[bytes]:
 
 
 def retrieves() -> list[bytes]:
-    """Return requests that ask each namespace in turn."""
+    """Return requests that query each namespace in turn."""
     return [
         memory_pb2.RetrieveRequest(
             namespace=name_of(n % ADD_NAMESPACES),
@@ -140,7 +140,7 @@ def retrieves() -> list[bytes]:
 
 
 async def _cold(bench: Bench, flags: Sequence[str]) -> Measurement:
-    """The first Retrieve of a large namespace after a start, without files of its graph."""
+    """Measure the first Retrieve of a large namespace after a start without graph files."""
     size = bench.sizes.stored[-1]
     progress(f"scale: filling {count(size)}")
     folders = {store: bench.new_folder() for store in ("hnsw", "postgres")}

@@ -1,6 +1,7 @@
-"""Row `servers`: four servers over one PostgreSQL against one, each held to a fifth of a core.
+"""Row `servers`: four servers over one PostgreSQL against one, each limited to a fifth of a core.
 
-Only so can two cores show what servers add. It needs a cgroup that limits CPU, which root may make.
+Only with such a limit can two cores show what more servers add. It needs a cgroup that limits CPU, which root
+may create.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from benchmarks.turns import middle
 _SERVERS = 4
 _IN_FLIGHT = 16
 _ADDS = 5
-"""One of so many calls is an Add."""
+"""One of this many calls is an Add."""
 _PERIOD_US, _QUOTA_US = 20_000, 4_000
 _V1, _V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 _BAR = Bar(3.2, "higher")
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Four of five calls are Retrieves, and each namespace is asked for at one server."""
+    """Measure with four Retrieves in five calls, each namespace being served by one server."""
     with ExitStack() as stack:
         database = stack.enter_context(postgres())
         flags = ("--store", "postgres", "--postgres-dsn", database.dsn)
@@ -72,14 +73,14 @@ async def _rate(clients: Sequence[Client], seconds: float) -> float:
 
 
 async def _mixed(client: Client, at: int, count: int, seconds: float) -> Load:
-    """Make the calls of the namespaces that belong to one of so many servers."""
+    """Return the calls for the namespaces that belong to one of that many servers."""
     mine = [
         number
         for number in range(len(adds()))
         if zlib.crc32(name_of(number % ADD_NAMESPACES).encode()) % count == at
     ]
     added, read = adds(), retrieves()
-    # Interleaved, not drawn: each turn makes the same calls.
+    # Interleaved rather than drawn, so that each turn makes the same calls.
     requests = [added[n] if i % _ADDS == 0 else read[n] for i, n in enumerate(mine)]
     kinds = set(added)
 
@@ -91,7 +92,7 @@ async def _mixed(client: Client, at: int, count: int, seconds: float) -> Load:
 
 @contextmanager
 def _held(server: ServerProcess) -> Iterator[None]:
-    """Hold a server to its part of a core."""
+    """Limit a server to its share of a core."""
     v1 = (_V1 / "cpu.cfs_quota_us").exists()
     group = (_V1 if v1 else _V2) / f"memory-bench-{os.getpid()}-{server.process.pid}"
     group.mkdir()

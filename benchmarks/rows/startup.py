@@ -1,4 +1,4 @@
-"""Row `startup`: from the start of the process to the first answer to a vector query."""
+"""Row `startup`: from process start to the first response to a vector query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITTEN_MIN = 100
 
 
 async def run(bench: Bench) -> list[Measurement]:
-    """Two lines per number of items: after a clean stop, and after a crash."""
+    """Measure two lines per number of items: after a clean stop, and after a crash."""
     lines = []
     for size in (0, *bench.sizes.stored):
         progress(f"startup: {count(size)} items")
@@ -33,7 +33,7 @@ async def run(bench: Bench) -> list[Measurement]:
 
 
 async def _crashed(bench: Bench, folder: Path, size: int, turn: int) -> float:
-    """Writes one item in a hundred, kills the server at once, and starts it again."""
+    """Write one item in a hundred, kill the server at once, and start it again."""
     shape = size or bench.sizes.stored[0]
     written = max(size // 100, _WRITTEN_MIN)
     messages = list(import_messages(NAMESPACE, written, bench.dataset(shape).spare, 10**6 * (turn + 1)))
@@ -45,7 +45,7 @@ async def _crashed(bench: Bench, folder: Path, size: int, turn: int) -> float:
 
 
 async def _first_answer(folder: Path, query: bytes, results: int) -> float:
-    """Starts a server, asks it, and stops it cleanly; returns how long start and answer took."""
+    """Start a server, query it, and stop it cleanly; return how long start and response took."""
     began = time.perf_counter()
     with memory_server(folder) as server:
         async with Client(server.address) as client:

@@ -1,1 +1,1 @@
-"""What every store must do. The cases know nothing of any store but its capabilities."""
+"""The behaviour required of every store. The cases know a store only by its capabilities."""

@@ -1,4 +1,4 @@
-"""Stores over PostgreSQL: one, and two over the same records of which each call goes to the other one."""
+"""Stores over PostgreSQL: a single one, and two over the same records that take turns at each call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_service.store import Store
 
 def make_postgres(data_dir: Path, settings: IndexSettings) -> Store:
     """Return a store whose schema is that of a data folder."""
-    # Without the server's package nothing of it can be imported.
+    # Without the server's package it cannot be imported.
     from memory_service.postgres_store import PostgresStore
 
     return PostgresStore(
@@ -25,7 +25,7 @@ def make_postgres(data_dir: Path, settings: IndexSettings) -> Store:
 
 
 class _Alternating:
-    """Each call of a method goes to the other store."""
+    """Two stores that take turns at each method call."""
 
     def __init__(self, make: Callable[[], Store]) -> None:
         self._stores = [make(), make()]
@@ -36,7 +36,7 @@ class _Alternating:
             return getattr(self._stores[0], name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            # What a server last saw is what it answers without a look.
+            # A read that need not be fresh goes to the same server: it may answer from what it last saw.
             self._turn = self._turn if kwargs.get("fresh") is False else 1 - self._turn
             return getattr(self._stores[self._turn], name)(*args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Items, queries and what is expected of their answers."""
+"""Items, queries and what is expected of their results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ CONTENTS: dict[str, Content] = {
 
 
 def build_item(item_id: str, text: str = "", **fields: Any) -> Item:
-    """An item that holds a text; other fields as `Item` names them."""
+    """Return an item that holds a text; other fields are named as in `Item`."""
     fields = {"session_id": "", "content": TextPart(text), "create_us": NOW, "update_us": NOW, **fields}
     return Item(item_id, **fields)
 
@@ -85,7 +85,7 @@ def build_write(
     speaker: str = "",
     **fields: Any,
 ) -> ItemWrite:
-    """A write of an item that is found by its text and its vector."""
+    """Return a write of an item that is found by its text and its vector."""
     embedding = None if vector is None else np.asarray(vector, np.float32)
     item = build_item(item_id, text, embedding=embedding, embedded=embedding is not None, **fields)
     return ItemWrite(item, text, model if vector is not None else "", keep_vector, speaker=speaker)
@@ -94,36 +94,36 @@ def build_write(
 def build_pending(
     item_id: str, text: str = "", *, model: str = MODEL, dimension: int = 4, **fields: Any
 ) -> ItemWrite:
-    """A write of an item that is found by its text and may wait for a vector of a model."""
+    """Return a write of an item that is found by its text and may wait for a vector of a model."""
     return ItemWrite(build_item(item_id, text, **fields), text, model, dimension=dimension)
 
 
 def build_state(key: str, value: object = None, now_us: int = NOW, **fields: Any) -> StateWrite:
-    """A write of a state; other fields as `StateWrite` names them."""
+    """Return a write of a state; other fields are named as in `StateWrite`."""
     return StateWrite(key, msgspec.json.encode(value), now_us, **fields)
 
 
 def build_request(request_id: str = "r-1", digest: bytes = b"body") -> RequestKey:
-    """A request's key."""
+    """Return a request's key."""
     return RequestKey(request_id, digest)
 
 
 def random_vectors(count: int, dimension: int = 16, stream: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Random vectors of various lengths, the same each time."""
+    """Return random vectors of various lengths, the same each time."""
     rng = np.random.default_rng([count, dimension, stream])
     lengths = rng.uniform(0.2, 5, (count, 1))
     return (rng.standard_normal((count, dimension)) * lengths).astype(np.float32)
 
 
 def axis_vector(axis: int, dimension: int = 4) -> Vector:
-    """The unit vector along an axis."""
+    """Return the unit vector along an axis."""
     vector = np.zeros(dimension, np.float32)
     vector[axis] = 1
     return vector
 
 
 async def scan_ids(store: Store, namespace: str = NS, **filter_fields: Any) -> list[str]:
-    """Return the ids of the matching items in the order of scan."""
+    """Return the ids of the matching items in scan order."""
     item_filter = ItemFilter(**{"now_us": NOW, **filter_fields})
     positions = await (await store.read(namespace)).scan(item_filter, -1, newest=False)
     items = await (await store.read(namespace)).load_items(positions)
@@ -155,7 +155,7 @@ async def search_hits(
 
 @dataclass(frozen=True)
 class Hit:
-    """One item found: a row of `Hits`."""
+    """An item found: a row of `Hits`."""
 
     position: int
     vector_score: float | None
@@ -173,7 +173,7 @@ def rows(hits: Hits) -> list[Hit]:
 
 
 async def hits_by_id(store: Store, namespace: str, hits: Hits) -> dict[str, Hit]:
-    """Return hits by the id of their item; each must be of an item that is there, and only once."""
+    """Return hits by the id of their item; each item must exist and occur only once."""
     items = await (await store.read(namespace)).load_items(hits.positions)
     by_id = {item.id: hit for item, hit in zip(items, rows(hits), strict=True) if item is not None}
     assert len(by_id) == len(hits.positions), "a hit of an item that is gone, or the same item twice"
@@ -216,7 +216,7 @@ def count_found(hits: Mapping[str, Hit], live: Mapping[str, Vector], query: Vect
 
 @dataclass(frozen=True)
 class Recall:
-    """How many of the best were wanted of a search, and found."""
+    """How many of the best a search should find, and how many it found."""
 
     found: int
     wanted: int
@@ -226,7 +226,7 @@ class Recall:
 
     @property
     def is_as_promised(self) -> bool:
-        """Whether a store of the promised recall shows this, but for a chance of some per cent.
+        """Whether a store of the promised recall passes, except for a few per cent of bad luck.
 
         A small sample of a good store may well miss twice, so the bar is two deviations below.
         """
@@ -242,7 +242,7 @@ async def recall(
     namespace: str = NS,
     **filter_fields: Any,
 ) -> Recall:
-    """Tell how many of the best `candidates` of each query search finds; `live` can be found."""
+    """Return how many of the best `candidates` of each query search finds, out of those in `live`."""
     found = 0
     for query in queries:
         hits = await search_hits(store, namespace, vector=query, candidates=candidates, **filter_fields)
@@ -251,5 +251,5 @@ async def recall(
 
 
 async def found_by_vector(store: Store, query: Sequence[float] | Vector, namespace: str = NS) -> set[str]:
-    """Return the ids of all that a search without bounds finds: whatever has a vector."""
+    """Return the ids of all items that an unlimited search finds: those with a vector."""
     return set(await search_hits(store, namespace, vector=query, candidates=PLENTY))

@@ -59,7 +59,7 @@ STORES: tuple[StoreCase, ...] = (
     *(POSTGRES if postgres_server.programs() else ()),
 )
 KEY = DataKey(b"k" * 32)
-# What is proved of files is proved of encrypted ones, too; what an answer is does not depend on that.
+# Proofs about files also cover encrypted ones; answers do not depend on encryption.
 ENCRYPTED = StoreCase("hnsw-encrypted", lambda data_dir: SqliteStore(data_dir, GRAPH, KEY), snapshots=True)
 
 

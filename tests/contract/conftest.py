@@ -14,7 +14,7 @@ Reopen = Callable[[], Awaitable[Store]]
 
 
 class Stores:
-    """The stores of one test. All that is open is closed at its end."""
+    """The stores of one test. Those still open are closed at its end."""
 
     def __init__(self, case: StoreCase, data_dir: Path) -> None:
         self.case = case
@@ -22,19 +22,19 @@ class Stores:
         self._open: list[Store] = []
 
     async def open(self, data_dir: Path | None = None) -> Store:
-        """Open a store on a folder; None: the test's own."""
+        """Open a store on a folder; None: the test's default folder."""
         store = self.case.make(data_dir or self.data_dir)
         await store.open()
         self._open.append(store)
         return store
 
     async def close(self) -> None:
-        """Close every open one, the last one first."""
+        """Close all open stores, the last one first."""
         while self._open:
             await self._open.pop().close()
 
     async def reopen(self) -> Store:
-        """Close, and open another object on the same folder."""
+        """Close, and open another store object on the same folder."""
         await self.close()
         return await self.open()
 
@@ -52,7 +52,7 @@ def case(request: pytest.FixtureRequest) -> StoreCase:
 
 @pytest.fixture
 async def stores(case: StoreCase, tmp_path: Path) -> AsyncIterator[Stores]:
-    """What opens stores, for the tests that need more than one."""
+    """Open stores, for the tests that need more than one."""
     opened = Stores(case, tmp_path / "data")
     yield opened
     await opened.close()
@@ -84,7 +84,7 @@ def file_store(store: Store) -> Store:
 
 @pytest.fixture
 def sole_store(durable_store: Store) -> Store:
-    """An open, empty store that outlives its process, and that one process has for itself."""
+    """An open, empty store that outlives its process and that only one process may open."""
     if durable_store.capabilities.shared:
         pytest.skip("needs a store without the capability `shared`")
     return durable_store
@@ -92,13 +92,13 @@ def sole_store(durable_store: Store) -> Store:
 
 @pytest.fixture
 def shared_store(store: Store) -> Store:
-    """An open, empty store that several processes can use at once."""
+    """An open, empty store that several processes can use at the same time."""
     return _with(store, "shared")
 
 
 @pytest.fixture
 def reopen(stores: Stores, durable_store: Store) -> Reopen:
-    """Closes the store and returns another object on the same folder."""
+    """Return a function that closes the store and opens another store object on the same folder."""
     return stores.reopen
 
 

@@ -1,7 +1,7 @@
-"""Data folders as the code of their time wrote them, and what it read of them: `tests/data/formats`.
+"""Data folders written by the code of their time, and what that code read from them: `tests/data/formats`.
 
-`format-N.sql` is the dump of the database of format N that the last commit of that format wrote, and
-`format-N.json` what `read_all` of that commit's store told of it.
+`format-N.sql` is the dump of a database of format N, written by the last commit with that format, and
+`format-N.json` the result of `read_all` with that commit's store.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def write_frozen(data_dir: Path, number: int) -> None:
 
 
 def read_then(number: int) -> Any:
-    """Return what the code of the time read of that folder."""
+    """Return what the code of the time read from that folder."""
     return msgspec.json.decode((_FOLDER / f"format-{number}.json").read_bytes())
 
 
 def of_then(now: Any, then: Any) -> Any:
-    """Return of what is read now that which was known then: later code knows more fields."""
+    """Return the parts of `now` that were also known then: later code has more fields."""
     if isinstance(then, dict) and isinstance(now, dict):
         return {name: of_then(value, then[name]) for name, value in now.items() if name in then}
     if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
@@ -44,7 +44,7 @@ def of_then(now: Any, then: Any) -> Any:
 
 
 async def read_all(store: Store) -> Any:
-    """Return all that a store holds, as JSON has it: items, states, receipts and changes by namespace."""
+    """Return everything a store holds, as JSON: items, states, receipts and changes by namespace."""
     names = [info.name for info in await store.scan_namespaces("", "", PLENTY)]
     found = {name: await _read_namespace(store, name) for name in names}
     return msgspec.json.decode(msgspec.json.encode(found))
@@ -58,7 +58,7 @@ async def _read_namespace(store: Store, name: str) -> dict[str, Any]:
         receipt = await store.find_receipt(name, build_request(request))
         if receipt is not None:
             receipts[request] = _told(receipt)
-            # Of the state as it is now, or of the request that is repeated: no receipt keeps it any more.
+            # Descriptions come from the current state or the repeated request: receipts no longer hold them.
             del receipts[request]["description"]
     return {
         "items": [_told(item) for item in items if item is not None],
@@ -70,7 +70,7 @@ async def _read_namespace(store: Store, name: str) -> dict[str, Any]:
 
 
 def _told(thing: Any) -> Any:
-    """Return the fields of a record, as JSON has them."""
+    """Return the fields of a record, as JSON."""
     fields = getattr(thing, "__struct_fields__", None) or [each.name for each in dataclasses.fields(thing)]
     values = {name: getattr(thing, name) for name in fields if name not in ("wire", "framed")}
     return msgspec.to_builtins(

@@ -1,4 +1,4 @@
-"""What holds of a namespace at any time, whatever was done to it."""
+"""Invariants of a namespace, whatever was done to it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _STATE_GONE = (ChangeType.STATE_DELETED, ChangeType.STATE_EXPIRED)
 
 
 async def assert_consistent(store: Store, namespace: str = NS) -> None:
-    """Assert that records, counts and history of a namespace tell the same story.
+    """Assert that records, counts and history of a namespace agree.
 
-    Nothing in it may be expired at NOW but not yet removed.
+    It must not hold anything that has expired at NOW and is not yet removed.
     """
     info = await store.namespace(namespace)
     changes = await store.read_changes(namespace, 0, PLENTY)
@@ -42,7 +42,7 @@ async def assert_consistent(store: Store, namespace: str = NS) -> None:
 
 
 def _items_told_by(changes: list[Change]) -> list[str]:
-    """The ids of the items that a history ends with, in order."""
+    """Return the ids of the items that remain at the end of a history, in order."""
     told: dict[str, None] = {}
     for change in changes:
         if change.type is ChangeType.ITEM_ADDED:
@@ -54,7 +54,7 @@ def _items_told_by(changes: list[Change]) -> list[str]:
 
 
 def _states_told_by(changes: list[Change]) -> set[str]:
-    """The keys of the states that a history ends with."""
+    """Return the keys of the states that remain at the end of a history."""
     told: set[str] = set()
     for change in changes:
         if change.type is ChangeType.STATE_SAVED:

@@ -1,4 +1,4 @@
-"""Databases as earlier releases wrote them: made of one of today by taking away what came later."""
+"""Databases as earlier releases wrote them: made from one of today by removing later additions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STATE = (
     "create_us INTEGER NOT NULL, update_us INTEGER NOT NULL, expire_us INTEGER, description TEXT NOT NULL"
 )
 _KEY = "uid INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL"
-# What each format added.
+# The additions of each format.
 _TAKE_AWAY = {
     7: (
         *_without_rowid(

@@ -1,4 +1,4 @@
-"""Random items and random predicates over them, of so few values that they often meet."""
+"""Random items and random predicates over them, from so few values that they often match."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memory_service.predicates import (
 IDS = [f"i{n}" for n in range(24)]
 TEXTS = ["", "a", "ab", "b", "aba", "*", "\u00e9", "\uffff", "\U0001f600", "a\x00"]
 NUMBERS: list[float] = [0, -0.0, 1, 1.5, -2, 1e300, 2**53]
-# Two that are one as floats, and none that has passed.
+# Two that are equal as floats, and none in the past.
 TIMES = [NOW + 1, NOW + 2, NOW + 3, 2**57 + 1, 2**57 + 2]
 IMPORTANCES = [None, 0.0, 0.5, 1.0]
 PROVENANCES = [
@@ -64,7 +64,7 @@ def _scalar(choose: Random) -> Any:
 
 
 def _value(choose: Random, depth: int = 0) -> Any:
-    """A JSON value; objects and lists in half of the cases."""
+    """Return a JSON value; objects and lists in half of the cases."""
     kind = choose.random()
     if kind < 0.5 or depth > 2:
         return _scalar(choose)
@@ -74,7 +74,7 @@ def _value(choose: Random, depth: int = 0) -> Any:
 
 
 def random_write(choose: Random, item_id: str) -> ItemWrite:
-    """A write of an item that is found by the word kiwi."""
+    """Return a write of an item that is found by the word kiwi."""
     spoken = ChatMessage(
         choose.choice([*Role]), [TextPart("kiwi")], name=choose.choice([None, *TEXTS[:4], "long"])
     )
@@ -140,7 +140,7 @@ def _pattern(choose: Random) -> Pattern:
 
 
 def random_predicate(choose: Random, depth: int = 0) -> Predicate:
-    """A predicate of a few comparisons."""
+    """Return a predicate of a few comparisons."""
     kind = choose.random()
     if depth > 2 or kind < 0.4:
         return _leaf(choose)

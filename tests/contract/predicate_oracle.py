@@ -1,4 +1,4 @@
-"""What predicates mean, item by item: what stores must agree with. Written without their code."""
+"""The meaning of predicates, item by item, which stores must agree with. Independent of their code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPARE: dict[str, Any] = {
 
 
 def holds(predicate: Predicate | None, item: Item) -> bool:
-    """Whether a predicate holds for an item."""
+    """Return whether a predicate holds for an item."""
     match predicate:
         case None:
             return True

@@ -1,4 +1,4 @@
-"""Backup: a copy of all records as of one moment, that opens as a store."""
+"""Backup: a copy of all records at one moment, that opens as a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A namespace that is full takes nothing more, and what fills it is counted to the byte."""
+"""A full namespace accepts nothing more, and its size is counted to the byte."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def fill(store: Store) -> None:
 
 
 async def check_count(store: Store, namespace: str = NS) -> int:
-    """See that the store counts what is there; return how many bytes that is."""
+    """Check the store's count against its contents; return the number of bytes."""
     await store.add_items(namespace, [build_write("filler", "x" * LIMIT)])
     with pytest.raises(LimitExceeded) as refused:
         await store.save_state(namespace, build_state("one more"))
@@ -152,7 +152,7 @@ async def test_an_undo_counts_what_comes_back(store: Store) -> None:
     await store.add_items(NS, bad, on_duplicate=OnDuplicate.REPLACE)
     await store.undo_items(NS, WritesBy(NOW, "mallory"), 0, 10, dry_run=False)
     restored = (await store.get_items(NS, ["a", "b"]))["a"]
-    # It says now which version it is a copy of.
+    # It now names the version that it is a copy of.
     original = build_item("a", "as it was before", provenance=Provenance("ada", "k"))
     assert await check_count(store) - before == item_bytes(restored) - item_bytes(original)
 
@@ -169,7 +169,7 @@ async def test_a_full_namespace_can_be_emptied_and_repeats_its_answers(store: St
     ):
         with pytest.raises(LimitExceeded, match="namespace_bytes_max"):
             await write
-    # What takes no more than it gives is let in: so a fact is merged, and a document replaced.
+    # A write that frees at least as much as it takes is accepted, for merging facts and replacing documents.
     await store.add_items(NS, [build_write("small", "x")], removals=["big"])
     await store.save_state(NS, build_state("k"))
 

@@ -1,4 +1,4 @@
-"""Changes: every one, in order; and waiting for the next."""
+"""Changes: all of them, in order; and waiting for the next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contract.conftest import Stores
 from memory_service.data_model import ChangeType, OnDuplicate
 from memory_service.store import Store
 
-# Longer than any wait takes: a waiter that is not woken fails its test instead of stalling it.
+# Longer than any wait takes: a waiter that is not woken fails its test instead of hanging it.
 HANG_S = 20
 
 StartWaiter = Callable[[str, int], "asyncio.Task[None]"]
@@ -24,7 +24,7 @@ async def _kinds(store: Store, after: int = 0) -> list[tuple[ChangeType, str]]:
 
 @pytest.fixture
 async def start_waiter(store: Store) -> AsyncIterator[StartWaiter]:
-    """Starts tasks that wait for a change; those that still wait at the end are cancelled."""
+    """Start tasks that wait for a change; those still waiting at the end are cancelled."""
     waiters: list[asyncio.Task[None]] = []
 
     def start(namespace: str, after_revision: int) -> asyncio.Task[None]:
@@ -38,7 +38,7 @@ async def start_waiter(store: Store) -> AsyncIterator[StartWaiter]:
 
 
 async def _waits(store: Store, waiter: asyncio.Task[None]) -> bool:
-    """Whether a waiter still waits after it had its turn, and others had theirs."""
+    """Return whether a waiter still waits after it and others had a chance to run."""
     for _ in range(3):
         await store.namespace("elsewhere")
         await asyncio.sleep(0)
@@ -119,7 +119,7 @@ async def test_a_reset_is_the_first_of_a_new_history(store: Store) -> None:
         (ChangeType.ITEM_ADDED, "b"),
     ]
     assert changes[0].revision == reset.revision > before.revision
-    # Whoever stopped in the old history is told of the reset, not of less.
+    # A reader that stopped in the old history gets the reset and everything after it.
     assert await store.read_changes(NS, before.revision, PLENTY) == changes
 
 
@@ -262,6 +262,6 @@ async def test_waiters_are_woken_by_closing(store: Store, stores: Stores, start_
     waiters = [start_waiter(NS, receipt.revision), start_waiter("none", 0)]
     assert await _waits(store, waiters[0])
     await stores.close()
-    # How they end is theirs; that they end is the promise.
+    # How they end is up to the store; that they end is the promise.
     async with asyncio.timeout(HANG_S):
         await asyncio.wait(waiters)

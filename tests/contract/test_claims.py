@@ -1,4 +1,4 @@
-"""Which of several servers does what one is enough for."""
+"""Which of several servers runs a task that only one should run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_one_of_two_servers_has_a_task(both: tuple[Records, Records]) -> N
     here, there = both
     assert await here.claim("sweep", 60) is not None
     assert await there.claim("sweep", 60) is None
-    # Who has it goes on; another task is another's to have.
+    # The holder may claim again; another server may claim another task.
     assert await here.claim("sweep", 60) is not None
     assert await there.claim("backfill", 60) is not None
     assert await here.claim("backfill", 60) is None
@@ -61,7 +61,7 @@ async def test_a_task_is_free_when_it_is_given_up(both: tuple[Records, Records])
 async def test_a_task_is_free_when_its_time_is_over(both: tuple[Records, Records]) -> None:
     here, there = both
     for seconds in (600, 0.3):
-        # The last claim counts, also where it is for a shorter time.
+        # The last claim counts, even if it is shorter.
         assert await here.claim("sweep", seconds) is not None
     began = time.monotonic()
     while await there.claim("sweep", 60) is None:

@@ -1,4 +1,4 @@
-"""Many at once, and some of them cancelled."""
+"""Many calls at once, some of them cancelled."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_of_many_deletions_one_deletes(store: Store) -> None:
 
 
 async def test_a_failing_write_does_not_pull_others_down(store: Store) -> None:
-    # Writes that are made durable together must still fail each for itself.
+    # Writes that are committed together must still fail individually.
     await store.add_items(NS, [build_write("taken", "", axis_vector(0))])
     writes: list[Any] = []
     for n in range(20):
@@ -118,7 +118,7 @@ async def test_a_reader_sees_whole_batches_and_no_gaps(store: Store) -> None:
         while not ended.is_set():
             changes = await store.read_changes(NS, 0, PLENTY)
             seen.append([change.subject for change in changes])
-            # A store may answer without giving way to others.
+            # A store may answer without yielding to other tasks.
             await asyncio.sleep(0)
 
     reader = asyncio.create_task(read_on())
@@ -134,7 +134,7 @@ async def test_a_reader_sees_whole_batches_and_no_gaps(store: Store) -> None:
 
 
 async def test_reads_and_writes_of_every_kind_at_once(store: Store) -> None:
-    """Nothing here is raced for an outcome; it is raced for errors, and for what is left at the end."""
+    """This looks for errors and for the state at the end, not for one outcome of a race."""
     vectors = random_vectors(80)
 
     async def write(n: int) -> None:
@@ -212,7 +212,7 @@ async def test_a_cancelled_write_is_applied_whole_or_not_at_all(
         await asyncio.sleep(0)
     task.cancel()
     outcome = (await asyncio.gather(task, return_exceptions=True))[0]
-    # Whatever was under way is behind a later write.
+    # A later write returns only after all calls under way.
     await store.add_items(NS, [build_write("last", "", axis_vector(0))])
     ids = await scan_ids(store)
     applied = "i0" in ids

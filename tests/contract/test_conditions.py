@@ -1,4 +1,4 @@
-"""Adds that are made only if nothing of what they were decided on has changed since."""
+"""Adds that are made only if nothing they were decided on has changed since."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def _replace(store: Store, write: ItemWrite) -> Receipt:
     return await store.add_items(NS, [write], on_duplicate=OnDuplicate.REPLACE)
 
 
-# Each is about a fact, or takes something away of which it is not known what it was.
+# Each concerns a fact, or removes something whose kind is unknown afterwards.
 COUNTING: dict[str, Change] = {
     "a fact is added": lambda store: store.add_items(NS, [_fact("new")]),
     "a fact is updated": lambda store: store.replace_item(NS, _fact("fact", "other")),
@@ -58,7 +58,7 @@ COUNTING: dict[str, Change] = {
     "the namespace is reset": lambda store: store.reset(NS),
     "the namespace is deleted": lambda store: store.delete_namespace(NS),
 }
-# The rest does not matter to who decided on facts.
+# Other changes do not matter to a caller that decided on facts.
 OTHER: dict[str, Change] = {
     "nothing": lambda store: store.namespace(NS),
     "an item of another kind is added": lambda store: store.add_items(NS, [build_write("new")]),

@@ -1,4 +1,4 @@
-"""Damage: index files are views. Whatever becomes of them, searches answer from the records."""
+"""Damage: index files are derived. Whatever happens to them, searches answer from the records."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Damage = Callable[[Path, list[Path]], None]
 
 @pytest.fixture(params=[pytest.param(case, id=case.name) for case in (*STORES, ENCRYPTED) if case.snapshots])
 def case(request: pytest.FixtureRequest) -> StoreCase:
-    """Each store that keeps files of its indexes."""
+    """Each store that keeps index files."""
     chosen: StoreCase = request.param
     return chosen
 
 
 class Library:
-    """Two namespaces, what can be found in them, and the files of their indexes."""
+    """Two namespaces, what can be found in them, and their index files."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -36,12 +36,12 @@ class Library:
 
     @property
     def folder(self) -> Path:
-        """Where the files are."""
+        """The folder of the index files."""
         return self._stores.data_dir / "indexes"
 
     @property
     def files(self) -> list[Path]:
-        """The files; there is at least one."""
+        """The index files, at least one."""
         found = sorted(path for path in self.folder.rglob("*") if path.is_file())
         assert found, "nothing is saved, so nothing can be damaged"
         return found
@@ -69,7 +69,7 @@ class Library:
         await self._stores.close()
 
     async def reopen_and_check(self) -> None:
-        """Open, search, write, mend the files and search what was mended."""
+        """Open, search, write, repair the files and search again."""
         store = await self._stores.open()
         await self.check(store)
         vector = random_vectors(1, stream=5)[0]
@@ -87,7 +87,7 @@ async def library(store: Store, stores: Stores) -> Library:
     filled = Library(stores)
     await filled.fill(store, NS, stream=0)
     await filled.fill(store, "other", stream=1)
-    # It erases what was deleted, and the files of graphs that are not in memory with it.
+    # It erases what was deleted, and with it the files of graphs that are not in memory.
     await store.flush()
     await filled.check(store)
     await store.flush()
@@ -128,7 +128,7 @@ def _remove_every_other(folder: Path, files: list[Path]) -> None:
 
 
 def _swap(folder: Path, files: list[Path]) -> None:
-    # Whole, with good checksums, but another's.
+    # Complete and with valid checksums, but the contents of another file.
     contents = [path.read_bytes() for path in files]
     for path, content in zip(files, contents[1:] + contents[:1], strict=True):
         path.write_bytes(content)
@@ -198,7 +198,7 @@ async def test_damaged_files_change_no_search(library: Library, damage: str) -> 
 async def test_one_damaged_file_changes_no_search(
     library: Library, stores: Stores, tmp_path: Path, damage: str
 ) -> None:
-    # One at a time, for a file that is refused keeps the others from being looked at.
+    # One at a time, because a rejected file keeps the others from being read.
     shutil.copytree(library.folder, tmp_path / "whole")
     for at in range(len(library.files)):
         OF_A_FILE[damage](library.folder, [library.files[at]])
@@ -240,7 +240,7 @@ async def test_files_of_an_earlier_revision_miss_nothing(
 async def test_files_of_an_earlier_life_of_a_namespace_are_not_its_own(
     library: Library, stores: Stores, tmp_path: Path, end: str
 ) -> None:
-    # The second life comes to the same revision and the same ids, with other vectors and words.
+    # The second life reaches the same revision and the same ids, with other vectors and words.
     shutil.copytree(library.folder, tmp_path / "kept")
     store = await stores.open()
     await (store.reset(NS) if end == "reset" else store.delete_namespace(NS))
@@ -255,8 +255,8 @@ async def test_files_of_an_earlier_life_of_a_namespace_are_not_its_own(
 async def test_files_of_a_future_that_was_undone_are_not_used(
     library: Library, stores: Stores, tmp_path: Path, written_on: bool
 ) -> None:
-    # The records come back from an older copy, the index files beside them stay. Written on, the
-    # namespace comes to the revisions of that future again, with other vectors.
+    # The records come from an older copy, the newer index files beside them stay. With further writes, the
+    # namespace reaches the revisions of that future again, with other vectors.
     shutil.copytree(stores.data_dir, tmp_path / "older")
     live, words = dict(library.live), dict(library.words)
     store = await stores.open()
@@ -278,7 +278,7 @@ async def test_files_of_a_future_that_was_undone_are_not_used(
 async def test_records_of_another_store_are_not_searched_through_these_files(
     library: Library, stores: Stores, tmp_path: Path
 ) -> None:
-    # Same names, same ids, same revisions; only what was written differs.
+    # Same names, same ids, same revisions; only the contents differ.
     twin_dir = tmp_path / "twin"
     twin = Library(stores)
     store = await stores.open(twin_dir)

@@ -1,4 +1,4 @@
-"""Durability: what was acknowledged is there in the next process, and nothing by halves."""
+"""Durability: the next process finds all acknowledged writes, and no partial ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from memory_service.errors import MemoryServiceError
 from memory_service.records.base import CannotOpen
 from memory_service.store import Store
 
-# Longer than any write takes: one that never ends fails its test instead of stalling it.
+# Longer than any write takes: one that never ends fails its test instead of hanging it.
 HANG_S = 10
 
 
@@ -56,7 +56,7 @@ def case(request: pytest.FixtureRequest) -> StoreCase:
 
 
 async def _snapshot(store: Store, namespace: str = NS) -> dict[str, Any]:
-    """Everything that can be read of a namespace, but for searches by vector."""
+    """Return everything that can be read of a namespace, except for searches by vector."""
     positions = await (await store.read(namespace)).scan(EVERYTHING, -1, newest=False)
     items = await (await store.read(namespace)).load_items(positions, with_embedding=True)
     embeddings = {i.id: i.embedding.tobytes() for i in items if i is not None and i.embedding is not None}
@@ -160,7 +160,7 @@ async def test_what_was_removed_stays_removed_after_reopening(durable_store: Sto
     for name in ("deleted", "reset", "dropped", "expired"):
         fresh = [build_write(w.item.id, w.search_text, w.item.embedding, expire_us=NOW + 1) for w in writes]
         await durable_store.add_items(name, fresh)
-    # The files of the indexes know of all of it when it is removed.
+    # When items are removed, they are all in the index files.
     await durable_store.flush()
     for n in range(80):
         await durable_store.delete_item("deleted", f"i{n}", now_us=NOW)
@@ -173,7 +173,7 @@ async def test_what_was_removed_stays_removed_after_reopening(durable_store: Sto
         assert await search_hits(store, name, vector=vectors[0], text="kiwi w1") == {}
         assert await store.get_items(name, ["i0", "i1"]) == {}
     assert await store.namespace("dropped") is None
-    # New ones take the names and ids of the old: nothing of these may come back with them.
+    # New items reuse the names and ids of the old ones: nothing of those may come back with them.
     for name in ("deleted", "reset", "dropped", "expired"):
         await store.add_items(name, [build_write("i0", "plum", vectors[79])])
         assert set(await search_hits(store, name, vector=vectors[79], text="kiwi plum")) == {"i0"}
@@ -240,7 +240,7 @@ async def test_no_write_hangs_beside_closing(durable_store: Store, stores: Store
     writers = [asyncio.create_task(write_on(writer)) for writer in range(8)]
     await begun.wait()
     await stores.close()
-    # What comes too late may be refused in any way but by silence.
+    # A write that comes too late may fail in any way except by hanging.
     _, hanging = await asyncio.wait(writers, timeout=HANG_S)
     for writer in hanging:
         writer.cancel()
@@ -294,14 +294,14 @@ async def test_a_killed_process_loses_nothing_that_it_acknowledged(
     live = {name: vectors[at] for at, name in enumerate(ids)}
     assert await found_by_vector(store, vectors[0]) == set(live)
     assert (await recall(store, live, random_vectors(40, stream=1))).is_as_promised
-    # A client that repeats what it has no answer to meets its own request.
+    # A client that repeats an unanswered request is recognised.
     repeated = await store.add_items(NS, [build_write("again")], request=build_request(f"r{whole - 1}"))
     assert repeated.replayed
 
 
 async def test_a_second_store_on_the_same_folder_is_refused(sole_store: Store, stores: Stores) -> None:
     await sole_store.add_items(NS, [build_write("a")])
-    # Twice: a lock of the operating system may be lost when its file is closed by who was refused.
+    # Twice: a refused attempt that closes the file may release a lock of the operating system.
     for _ in range(2):
         second = stores.case.make(stores.data_dir)
         with pytest.raises(CannotOpen):
@@ -334,7 +334,7 @@ async def test_damaged_records_are_refused_and_not_taken_for_none(
     for _ in range(2):
         with pytest.raises(CannotOpen):
             await stores.case.make(stores.data_dir).open()
-    # Who was refused holds nothing: once the records are back, they open.
+    # A refused open holds nothing: once the records are back, they open.
     shutil.rmtree(stores.data_dir)
     shutil.copytree(tmp_path / "whole", stores.data_dir)
     store = await stores.open()

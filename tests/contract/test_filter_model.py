@@ -1,4 +1,4 @@
-"""Predicates against a look at each item, after any mixture of changes."""
+"""Predicates against a check of each item, after any mixture of changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_service.store import Store
 
 
 async def _change(store: Store, stored: dict[str, Item], choose: Random) -> None:
-    """Make one change, to the store and to what is known of it."""
+    """Make one change, to the store and to the model of it."""
     if choose.random() < 0.15 and stored:
         gone = choose.choice(sorted(stored))
         await store.delete_item(NS, gone, now_us=NOW)

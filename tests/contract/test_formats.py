@@ -1,4 +1,4 @@
-"""Data directories that earlier releases wrote are opened, with all that is in them."""
+"""Data directories written by earlier releases open with all their contents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memory_service.data_model import (
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.records.base import CannotOpen
 
-# The tables as the first release made them.
+# The tables of the first release.
 _FORMAT_1 = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE namespaces (
@@ -75,11 +75,11 @@ def case(request: pytest.FixtureRequest) -> StoreCase:
 
 
 def _write(data_dir: Path, number: int) -> None:
-    """Write a data directory of a format: an item with a vector, a fragment of a document if it knows any."""
+    """Write a data directory of a format: an item with a vector, and a fragment if the format has them."""
     data_dir.mkdir(parents=True)
     with contextlib.closing(sqlite3.connect(data_dir / "records.db")) as database:
         database.executescript(_FORMAT_1)
-        # What somebody "went" to was a term of its own then, beside "go".
+        # In that format, "went" was a separate term beside "go".
         terms = pack_terms(Analyzer().terms("kiwi go") | {xxhash.xxh32_intdigest(b"went"): 2})
         vector = axis_vector(1).astype("<f4").tobytes()
         item = (7 << 36 | 1, 7, "a", 1, "s", NOW, NOW, None, '{"k":"v"}', None)
@@ -114,7 +114,7 @@ async def test_what_an_earlier_format_holds_is_kept_and_written_to(stores: Store
         fragment = await get_item(store, "f")
         assert (fragment.kind, fragment.metadata) == (ItemKind.FRAGMENT, {"m": 1})
         assert await scan_ids(store, tags=(("document_id", "book"),)) == ["f"]
-    # The first version that is replaced is the first that is kept.
+    # The first version to be replaced is the first in the history.
     replaced = build_write("a", "kiwi", axis_vector(2), update_us=NOW + 1, provenance=Provenance("mallory"))
     await store.replace_item(NS, replaced)
     assert (await store.undo_items(NS, WritesBy(NOW, "mallory"), 0, 9, dry_run=False)).restored_count == 1

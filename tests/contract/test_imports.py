@@ -1,4 +1,4 @@
-"""States that come with items: one batch, one order, one fate."""
+"""States imported with items: one batch, one order, all or nothing."""
 
 from __future__ import annotations
 

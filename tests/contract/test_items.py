@@ -1,4 +1,4 @@
-"""Items: what is written comes back, in order, whole or not at all."""
+"""Items: written items come back complete and in order, or not at all."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_absent_and_empty_metadata_differ(store: Store, metadata: dict[str
 
 
 async def test_embedding_comes_back_bit_for_bit(store: Store) -> None:
-    # Not normalised, not widened: the least and the largest float32 tell a detour through either.
+    # Neither normalised nor widened: the smallest and largest float32 reveal either.
     vector = np.array([1e-40, 3.4e38, -0.0, 0.1, 1 / 3], np.float32)
     await store.add_items(NS, [build_write("i", "x", vector)])
     kept = await get_item(store, "i", with_embedding=True)
@@ -93,7 +93,7 @@ async def test_embedding_comes_back_bit_for_bit(store: Store) -> None:
 
 async def test_embedding_comes_only_when_asked_for(store: Store) -> None:
     await store.add_items(NS, [build_write("with", "x", axis_vector(0)), build_write("without", "x")])
-    # Asked for with it first: a shared item must not carry it into the answer without it.
+    # First with it: a shared item must not carry the vector into a response without it.
     await store.get_items(NS, ["with"], with_embedding=True)
     kept = await store.get_items(NS, ["with", "without"])
     assert kept["with"].embedding is None and kept["with"].embedded
@@ -161,7 +161,7 @@ async def test_a_first_batch_that_fails_begins_no_namespace(store: Store) -> Non
         await store.add_items(NS, [build_write("a", "x", [1, 0]), build_write("b", "x", [1, 0, 0])])
     assert await store.namespace(NS) is None
     assert await store.scan_namespaces("", "", 10) == []
-    # Nor did it leave its dimension behind.
+    # The failed batch did not fix the dimension either.
     await store.add_items(NS, [build_write("a", "x", [1, 0, 0])])
 
 

@@ -1,4 +1,4 @@
-"""What services keep with their items: kinds and tags, conditional writes, removals, receipts."""
+"""What services store with their items: kinds and tags, conditional writes, removals, receipts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FRAGMENTS = frozenset({ItemKind.FRAGMENT})
 def build_fragment(
     item_id: str, document: str, text: str = "kiwi", axis: int = 0, **fields: Any
 ) -> ItemWrite:
-    """A write of a fragment of a document."""
+    """Return a write of a fragment of a document."""
     facet = Facet(ItemKind.FRAGMENT, {"document": document}, {"index": 1, "name": "\u00e9"})
     return build_write(item_id, text, axis_vector(axis), facet=facet, **fields)
 

@@ -1,4 +1,4 @@
-"""Namespaces: what they hold, how they are told apart, and how they end."""
+"""Namespaces: contents, names that must not be confused, and how they end."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ async def test_removing_the_expired_takes_only_them(store: Store) -> None:
     assert await store.remove_expired(later - 1, 0, PLENTY) == 0
     assert await store.remove_expired(later, 0, PLENTY) == 3
     assert await store.remove_expired(later, 0, PLENTY) == 0
-    # Asked as of a time when all were alive, only what was kept is there.
+    # Reading at a time when all were alive shows only what was not removed.
     assert await scan_ids(store, "one") == ["b"]
     assert await store.get_items("one", ["a"]) == {}
     assert await words_found(store, "kiwi", "one") == set()

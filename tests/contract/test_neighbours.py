@@ -1,4 +1,4 @@
-"""Neighbours: what stands around an item in its session."""
+"""Neighbours: the items around an item in its session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def said(item_id: str, session: str = "s", **fields: object) -> ItemWrite:
 
 
 async def around(store: Store, item_id: str, count: int = 20, now_us: int = NOW) -> tuple[str, str]:
-    """The ids before and after an item, joined."""
+    """Return the ids before and after an item, joined."""
     item = (await store.get_items(NS, [item_id]))[item_id]
     found = (await (await store.read(NS)).neighbours([item.position], count, now_us=now_us))[0]
     sides = [await (await store.read(NS)).load_items(side) for side in (found.before, found.after)]

@@ -1,4 +1,4 @@
-"""Writes of several operations: checked as one, applied in order, all or none."""
+"""Batches of several operations: checked as one, applied in order, all or none."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MIXED: list[Operation] = [
     RemoveState("old", NOW),
     RemoveAt([3, 999], 3),
 ]
-"""Applied to what `_fill` wrote."""
+"""Applied to the items that `_fill` wrote."""
 
 
 def _mixed() -> list[Operation]:
-    """Return the same with items of its own: a store takes ownership of them."""
+    """Return the same with new items: a store takes ownership of them."""
     fresh = list(MIXED)
     fresh[2] = AddItems([build_write("first"), build_write("second")])
     fresh[3] = ReplaceItem(build_write("kept", "after"), expected_revision=1)

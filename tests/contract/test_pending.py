@@ -53,7 +53,7 @@ async def waiting(store: Store, after: int = 0, limit: int = PLENTY) -> list[str
 
 
 async def counts(store: Store) -> tuple[int, int]:
-    """How many items have a vector, and how many wait for one."""
+    """Return how many items have a vector, and how many wait for one."""
     info = await info_of(store)
     return info.embedded_count, info.pending_count
 
@@ -64,7 +64,7 @@ async def fill_of(store: Store, item_id: str, vector: Vector | None) -> VectorFi
 
 
 async def fill(store: Store, vectors: dict[str, Vector | None], model: str = MODEL) -> int:
-    """Give items, as they are now, these vectors."""
+    """Fill in these vectors for items, as they are now."""
     fills = [await fill_of(store, item_id, vector) for item_id, vector in vectors.items()]
     return await store.fill_vectors(NS, (await info_of(store)).uid, model, fills)
 
@@ -246,7 +246,7 @@ async def test_fills_and_writes_at_the_same_time_agree(store: Store) -> None:
         *(store.fill_vectors(NS, uid, MODEL, fills[n : n + 10]) for n in range(0, 60, 10)),
         *(store.replace_item(NS, build_pending(item_id, "y")) for item_id in ids[::3]),
         *(store.delete_item(NS, item_id, now_us=NOW) for item_id in ids[1::3]),
-        # What they find may be gone before it could be loaded.
+        # Items that they find may be gone before they are loaded.
         *(reading.search(SearchQuery(everything, PLENTY, axis_vector(0))) for _ in range(5)),
     )
     assert await waiting(store) == ids[::3]
@@ -270,7 +270,7 @@ async def test_what_waits_and_what_was_filled_in_outlive_the_store(
 async def test_what_is_filled_in_while_an_index_is_read_is_found_afterwards(
     durable_store: Store, reopen: Reopen
 ) -> None:
-    # Reading an index of so many takes longer than a write.
+    # Reading an index of that size takes longer than a write.
     names = [f"n{at}" for at in range(4)]
     for name in names:
         writes = [build_write(f"i{n}", f"word {n}") for n in range(1500)]
@@ -405,7 +405,7 @@ async def test_a_move_goes_on_in_the_next_process_and_uses_no_old_index(
     ids = await add_vectors(store, random_vectors(100, 4))
     await found_by_vector(store, axis_vector(0))
     await store.flush()
-    # The dimension stays: nothing but its model tells an old vector from a new one.
+    # The dimension stays the same: only the model distinguishes old vectors from new ones.
     await move(store, dimension=4)
     store = await reopen()
     assert await found_by_vector(store, axis_vector(0)) == set()
@@ -432,7 +432,7 @@ async def test_moves_fills_and_searches_at_the_same_time_never_mix(store: Store)
         for _ in range(10):
             hits = await search_hits(store, vector=axis_vector(0, 3), candidates=PLENTY)
             scores = {round(hit.vector_score or 0, 4) for hit in hits.values()}
-            # All of the old model, or all of the new one, whose vectors are all the query's.
+            # All vectors of the old model, or all of the new one, which equal the query's.
             assert (len(hits) == 100 and len(scores) > 1) or scores <= {1.0}
 
     async def fill_all() -> None:

@@ -1,4 +1,4 @@
-"""Held writes: kept like any other, and part of nothing that is read."""
+"""Held writes: stored like any other, but invisible to all reads."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_release_writes_and_lets_go_in_one_step(store: Store) -> None:
         await store.add_items(NS, [build_write("y", "a heron")], released="a")
     assert refused.value.reason == "QUARANTINED_NOT_FOUND"
     assert await scan_ids(store) == ["x"]
-    # Its request was applied meanwhile: there is nothing more to write.
+    # Its request was applied meanwhile, so nothing is left to write.
     assert (await store.add_items(NS, [build_write("x", "a heron")], released="b", request=request)).replayed
     assert await _ids(store) == []
     await assert_consistent(store)

@@ -1,4 +1,4 @@
-"""Requests: repeated ones are applied once and answered alike."""
+"""Requests: repeated ones are applied once and get the same answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WRITES: dict[str, Write] = {
 
 
 async def _prepare(store: Store) -> None:
-    """Make what the writes work on."""
+    """Write what the other writes work on."""
     await store.add_items(NS, [build_write("kept", "old")])
     await store.save_state(NS, build_state("k", "old"))
 
@@ -203,10 +203,10 @@ async def test_requests_are_forgotten_when_they_are_old(store: Store) -> None:
 
 
 def answering(items: list[str], states: list[str], request_id: str = "r-1") -> RequestKey:
-    """The key of a request whose answer tells of these items and states."""
+    """Return the key of a request whose answer mentions these items and states."""
 
     def complete(receipt: Receipt) -> None:
-        # By then the receipt is what it will be.
+        # The receipt is final by now.
         receipt.answer = Answer(f"at {receipt.revision}".encode(), b"bare", items, states)
         receipt.seen, receipt.note, receipt.degraded = [("kept", 1)], ["said", 1], [(9, "why")]
 
@@ -214,7 +214,7 @@ def answering(items: list[str], states: list[str], request_id: str = "r-1") -> R
 
 
 async def answer_of(store: Store, request_id: str = "r-1") -> bytes:
-    """What is kept of an answer."""
+    """Return the stored answer of a request."""
     receipt = await store.find_receipt(NS, build_request(request_id))
     assert receipt is not None and receipt.answer is not None and receipt.answer.bare == b"bare"
     return receipt.answer.whole
@@ -257,7 +257,7 @@ async def test_what_wrote_nothing_is_remembered_too(store: Store) -> None:
     assert (await store.read_changes(NS, 0, PLENTY))[0].subject == "a"
 
 
-# Each erases something of what an answer tells of: the item "kept", or the state "k".
+# Each erases something that an answer mentions: the item "kept", or the state "k".
 ERASURES: dict[str, Callable[[Store], Awaitable[object]]] = {
     "delete": lambda store: store.delete_item(NS, "kept", now_us=NOW),
     "remove": lambda store: store.add_items(NS, [], removals=["kept"]),
@@ -278,7 +278,7 @@ async def test_an_answer_is_forgotten_with_anything_that_it_tells_of(store: Stor
     await store.add_items(NS, [build_write("other")])
     for number, told in enumerate(((["kept", "other"], ["k"]), (["other"], ["other"]))):
         await store.save_state(NS, build_state(f"n{number}"), request=answering(*told, f"r-{number}"))
-    # A version that is replaced is kept, and so is what tells of it.
+    # A replaced version is kept, and therefore also the answers that mention it.
     await store.replace_item(NS, build_write("kept", "later", provenance=mallory, expire_us=expire_us))
     await store.save_state(NS, build_state("k", "later", provenance=mallory))
     assert await answer_of(store, "r-0") and await answer_of(store, "r-1")

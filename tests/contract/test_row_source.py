@@ -1,4 +1,4 @@
-"""What views read records by, of every store that offers it: rows of one moment, and all that they tell."""
+"""How views read records, for every store that offers it: complete rows of one moment."""
 
 from __future__ import annotations
 
@@ -58,27 +58,27 @@ def case(request: pytest.FixtureRequest) -> StoreCase:
 
 @pytest.fixture
 def source(case: StoreCase, store: Store) -> FollowedSource:
-    """What the store offers."""
+    """The store's row source."""
     assert case.row_source is not None
     return case.row_source(store)
 
 
 async def read(source: FollowedSource, work: Callable[[Rows], T]) -> T:
-    """Read of a namespace that there is."""
+    """Read a namespace, which must exist."""
     found = await source.read_rows(NS, lambda rows: (work(rows),))
     assert found is not None
     return found[0]
 
 
 async def info_of(store: Store, namespace: str = NS) -> NamespaceInfo:
-    """What a namespace that there is holds."""
+    """Return the counts of a namespace, which must exist."""
     info = await store.namespace(namespace)
     assert info is not None
     return info
 
 
 def described(batches: list[RowBatch]) -> dict[int, tuple[Any, ...]]:
-    """What batches say of each position, but for the keys of vectors."""
+    """Return the contents of batches by position, except for the keys of vectors."""
     return {
         position: row
         for batch in batches
@@ -92,12 +92,12 @@ def described(batches: list[RowBatch]) -> dict[int, tuple[Any, ...]]:
 
 
 def keys(batches: list[RowBatch]) -> dict[int, int]:
-    """The key of the vector of each position."""
+    """Return the key of the vector of each position."""
     return {p: k for b in batches for p, k in zip(b.positions.tolist(), b.vector_keys.tolist(), strict=True)}
 
 
 def everything(rows: Rows) -> tuple[Any, ...]:
-    """All that rows tell."""
+    """Return everything that rows hold."""
     batches = list(rows.above(0))
     positions = sorted(described(batches))
     used, counts = rows.uses()
@@ -291,7 +291,7 @@ async def test_changes_are_those_above_a_revision(store: Store, source: Followed
             expected[since:]
         )
     await store.reset(NS)
-    # Those of before are not kept, and so there are fewer than revisions.
+    # Changes before the reset are not kept, so there are fewer changes than revisions.
     assert await read(source, lambda rows: (rows.info.revision, rows.changes(0))) == (
         7,
         [(ChangeType.RESET, "")],
@@ -364,7 +364,7 @@ async def test_the_key_of_a_vector_is_never_that_of_another(store: Store, source
 
 
 def various_items() -> list[Item]:
-    """Items that differ in all that a predicate can ask for."""
+    """Return items that differ in everything a predicate can test."""
     contents = [build_item(name, content=content) for name, content in CONTENTS.items()]
     return [
         *contents,
@@ -448,7 +448,7 @@ async def test_manifests_are_those_of_all_namespaces(store: Store, source: Follo
 
 
 class Noted(Follower):
-    """Notes what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.notes: list[object] = []

@@ -1,4 +1,4 @@
-"""Scan: which items match, in which order, how many."""
+"""Scan: which items match, in which order, and how many."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_limits_at_their_edges(store: Store, limit: int, count: int, newes
 
 @pytest.mark.parametrize("newest", [False, True])
 async def test_a_limit_counts_matches_not_what_is_looked_at(store: Store, newest: bool) -> None:
-    # Matches lie in the middle: a limit applied before the filter finds none of them.
+    # The matches are in the middle: a limit applied before the filter would find none.
     names = ["no"] * 5 + ["yes"] * 4 + ["no"] * 5
     receipt = await store.add_items(
         NS, [build_write(f"i{n}", session_id=name) for n, name in enumerate(names)]

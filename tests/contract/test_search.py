@@ -1,4 +1,4 @@
-"""Search: scores, channels, filters, and what is seen at once."""
+"""Search: scores, channels, filters, and visibility of recent writes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_vector_score_is_the_cosine_whatever_the_lengths(store: Store) -
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e20, 1e30])
 async def test_very_long_and_very_short_vectors_keep_their_cosine(store: Store, scale: float) -> None:
-    # Their squares are no float32 any more.
+    # Their squares overflow float32.
     await store.add_items(
         NS,
         [build_write("near", "x", [scale, scale]), build_write("far", "x", [-scale, 0]), build_write("not")],
@@ -130,7 +130,7 @@ async def test_every_hit_has_its_score_in_every_channel_asked(store: Store) -> N
 
 
 async def test_scores_of_what_the_other_channel_found_are_true_beyond_its_candidates(store: Store) -> None:
-    # Each channel finds one item only; what it scores for the other's find is below its own best.
+    # Each channel finds only one item; its score for the other channel's hit is below its own best.
     vectors = random_vectors(60)
     texts = [f"kiwi {'plum ' * (n % 7)}" for n in range(60)]
     await store.add_items(NS, [build_write(f"v{n}", texts[n], vectors[n]) for n in range(60)])
@@ -195,7 +195,7 @@ async def test_a_filter_changes_no_score(store: Store) -> None:
 
 @pytest.mark.parametrize("count", [10, 80])
 async def test_expired_items_are_not_found_and_take_no_place(store: Store, count: int) -> None:
-    # The nearest all expire: a search that drops them after choosing its candidates finds nothing.
+    # All of the nearest expire: a search that drops them after choosing its candidates finds nothing.
     later = NOW + SECOND
     expiring = [build_write(f"gone{n}", "kiwi kiwi", [1, n / 1000], expire_us=later) for n in range(count)]
     await store.add_items(NS, [*expiring, build_write("kept", "kiwi and plum", [0, 1], expire_us=later + 1)])
@@ -207,7 +207,7 @@ async def test_expired_items_are_not_found_and_take_no_place(store: Store, count
 
 
 async def test_an_added_item_is_found_at_once(store: Store) -> None:
-    # So many that the graph is built and merged into meanwhile.
+    # Enough for the graph to be built and merged into meanwhile.
     for n, vector in enumerate(random_vectors(90)):
         await store.add_items(NS, [build_write(f"i{n}", f"word{n}", vector)])
         hits = await search_hits(store, vector=vector, text=f"word{n}", candidates=1)
@@ -243,7 +243,7 @@ async def test_a_deleted_id_that_is_added_again_is_found_by_its_new_vector(store
     for n in range(0, 60, 7):
         await store.delete_item(NS, ids[n], now_us=NOW)
         await store.add_items(NS, [build_write(ids[n], "plum", new[n])])
-    # Before the new ones are merged into the graph, and after.
+    # Before and after the new ones are merged into the graph.
     for _ in range(2):
         for n in range(0, 60, 7):
             hits = await search_hits(store, vector=new[n], candidates=1)
@@ -266,7 +266,7 @@ async def test_an_item_that_changes_back_and_forth_is_found_once(store: Store) -
 
 
 async def test_an_answer_is_of_one_revision(store: Store) -> None:
-    """Two items change together, between two looks that differ in words and in vector."""
+    """Two items change together, between two versions that differ in words and in vector."""
     looks = {"red": [1.0, 0.0], "blue": [0.0, 1.0]}
     filler = [build_write(f"v{n}", "grey", [-1.0, -0.2 - 0.05 * n]) for n in range(40)]
 
@@ -281,7 +281,7 @@ async def test_an_answer_is_of_one_revision(store: Store) -> None:
         query = SearchQuery(ItemFilter(now_us=NOW), PLENTY, np.array([1, 0], np.float32), "red")
         while not ended.is_set():
             answers.append(await (await store.read(NS)).search(query))
-            # A store may answer without giving way to others.
+            # A store may answer without yielding to other tasks.
             await asyncio.sleep(0)
 
     watchers = [asyncio.create_task(look_on()) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What servers that share the records share, too."""
+"""Settings that servers with shared records have in common."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from memory_service.data_model import Receipt, StateEntry
 from memory_service.errors import Conflict, NotFound
 from memory_service.store import Store
 
-# In the order of their UTF-8 bytes; UTF-16, a locale or a case-blind order would differ.
+# In the order of their UTF-8 bytes; UTF-16, a locale or a case-insensitive order would differ.
 ORDERED_KEYS = ["%", "A", "B", "_", "a", "a b", "a/b", "a/c", "aa", "\u00e9", "\uffff", "\U0001f600"]
 
 
@@ -97,7 +97,7 @@ async def test_a_version_does_not_come_back_after_deletion(store: Store) -> None
     again = await store.save_state(NS, build_state("k", "again", NOW + 5, expected_version=0))
     assert again.version > 3
     assert again.create_us == NOW + 5
-    # Who read version 1 to 3 before must not write over what came after.
+    # A caller that read version 1 to 3 before must not overwrite what came after.
     for stale in (0, 1, 2, 3):
         with pytest.raises(Conflict):
             await store.save_state(NS, build_state("k", "lost", expected_version=stale))

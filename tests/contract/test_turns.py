@@ -1,4 +1,4 @@
-"""Turns of a conversation: what was said around one counts for it."""
+"""Turns of a conversation: the text around a turn counts for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_an_answer_is_found_by_the_words_of_its_question(store: Store) -> 
     texts = ["kiwi", "yes", "no", "maybe", "fig", "fig"]
     await store.add_items(NS, [said(f"t{n}", text) for n, text in enumerate(texts)])
     scores = await word_scores(store, "kiwi")
-    # Itself, the three after it; nothing stands before it.
+    # Itself and the three after it; there is nothing before it.
     assert sorted(scores, key=scores.__getitem__, reverse=True) == ["t0", "t1", "t2", "t3"]
 
 
@@ -118,7 +118,7 @@ async def test_whom_a_text_names_is_told(store: Store) -> None:
 
 
 def _expected(turns: list[tuple[str, str]], query: list[str]) -> dict[int, float]:
-    """BM25 over windows, as the weights say, for turns of (session, text), in plain Python."""
+    """Return BM25 scores over weighted windows, for turns of (session, text), in plain Python."""
     texts = [text.split() for _, text in turns]
     sizes = [len(text) + 3 for text in texts]  # and the three words of the day
     windows = []

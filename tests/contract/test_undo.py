@@ -1,4 +1,4 @@
-"""Undoing what somebody wrote: records, history and indexes agree afterwards."""
+"""Undo of one writer's writes: records, history and indexes agree afterwards."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ async def _put(store: Store, *writes: ItemWrite, **options: Any) -> Receipt:
 
 
 def _by(who: Provenance | None, item_id: str, text: str, at: int = 1, **fields: Any) -> ItemWrite:
-    """A write of somebody, so many seconds after NOW."""
+    """Return a write by this writer, `at` seconds after NOW."""
     return build_write(item_id, text, update_us=NOW + at * SECOND, provenance=who, **fields)
 
 
 async def _undo(store: Store, by: WritesBy = BY_MALLORY, limit: int = 100, **options: Any) -> UndoStep:
-    """Undo all, so many at a time."""
+    """Undo everything, at most `limit` writes at a time."""
     options = {"dry_run": False, **options}
     done = UndoStep()
     for undo, first in ((store.undo_items, 0), (store.undo_states, "")):
@@ -140,7 +140,7 @@ async def test_several_versions_of_theirs_are_undone_at_once_and_forgotten(store
         await _put(store, _by(MALLORY, "a", f"poison {at}", 2 + at))
     assert _counts(await _undo(store)) == (0, 1, [])
     assert _counts(await _undo(store)) == (0, 0, [])
-    # What is there now was the first version: no version of theirs comes back in its place.
+    # The current version is again the first: no version by Mallory comes back in its place.
     assert _counts(await _undo(store, WritesBy(NOW, "ada"))) == (1, 0, [])
     assert await scan_ids(store) == []
     await assert_consistent(store)
@@ -151,7 +151,7 @@ async def test_what_another_has_written_over_stays(store: Store) -> None:
     await _put(store, _by(ADA, "labelled", "poison", 2, labels={"k": "v"}), _by(ADA, "rewritten", "kiwi", 2))
     assert _counts(await _undo(store)) == (0, 0, ["labelled"])
     assert await scan_ids(store) == ["labelled", "rewritten"]
-    # Their version does not come back when that of the other is undone.
+    # Mallory's version does not come back when Ada's is undone.
     assert _counts(await _undo(store, WritesBy(NOW, "ada"))) == (0, 0, ["labelled", "rewritten"])
     await assert_consistent(store)
 
@@ -311,7 +311,7 @@ async def test_steps_end_where_the_next_begins(store: Store) -> None:
     await _put(store, *(_by(MALLORY, f"i{at}", "poison", 2) for at in range(7)))
     first = await store.undo_items(NS, BY_MALLORY, 0, 3, dry_run=False)
     assert first.following is not None and first.removed_count + first.restored_count == 3
-    # Interrupted here, and begun anew.
+    # Interrupted here, and started again.
     rest = await _undo(store, limit=3)
     assert first.removed_count + rest.removed_count == 14
     assert first.restored_count + rest.restored_count == 7
@@ -321,7 +321,7 @@ async def test_steps_end_where_the_next_begins(store: Store) -> None:
 
 
 class _Known:
-    """What should be there: the versions of each item, the present one last, as (writer, second, text)."""
+    """The expected contents: the versions of each item, the current one last, as (writer, second, text)."""
 
     def __init__(self) -> None:
         self.versions: dict[str, list[tuple[str, int, str]]] = {}

@@ -1,4 +1,4 @@
-"""Who lets expire what others wrote has removed it: an undo of what they wrote tells of it."""
+"""Setting an expiry on others' writes removes them: an undo of the writer's changes reports that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOB = Provenance("bob", "key-3")
 async def _put(
     store: Store, name: str, who: Provenance | None, at: int, end: int | None = None, text: str = "kiwi"
 ) -> None:
-    """Write an item and a state of this name, so many seconds after NOW, that end at such a second."""
+    """Write an item and a state of this name at `at` seconds after NOW that expire at `end` seconds."""
     fields: dict[str, Any] = {"expire_us": None if end is None else NOW + end * SECOND, "provenance": who}
     write = build_write(name, text, update_us=NOW + at * SECOND, **fields)
     await store.add_items(NS, [write], on_duplicate=OnDuplicate.REPLACE)
@@ -35,12 +35,12 @@ async def _sweep(store: Store, at: int) -> int:
 
 
 async def _told(store: Store, who: Provenance, since: int = 0) -> int:
-    """How much of what is gone an undo tells of as theirs. It changes nothing."""
+    """Return how many expired writes an undo reports as the writer's. It changes nothing."""
     return await store.count_removals(NS, WritesBy(NOW + since * SECOND, who.writer))
 
 
 async def _bring_back(store: Store, who: Provenance) -> None:
-    """Undo what they wrote: one item and one state get back the version before."""
+    """Undo the writer's changes: one item and one state get their previous version back."""
     by = WritesBy(NOW, who.writer)
     assert (await store.undo_items(NS, by, 0, 9, dry_run=False)).restored_count == 1
     assert (await store.undo_states(NS, by, "", 9, dry_run=False)).restored_count == 1
@@ -58,7 +58,7 @@ async def test_who_cuts_short_what_another_wrote_is_told_of(store: Store, end: i
     assert await _sweep(store, 10) == 2
     assert await _told(store, MALLORY) == await _told_of_anybody(store) == 2
     assert await _told(store, ADA) == 0
-    # It is told of once, and nothing of it is there.
+    # It is reported once, and nothing of it remains.
     assert await _sweep(store, 11) == 0 and await _told(store, MALLORY) == 2
     assert await scan_ids(store) == [] and await store.load_states(NS, ["a"]) == {}
     await assert_consistent(store)
@@ -97,7 +97,7 @@ async def test_what_ends_as_it_was_to_end_is_nobodys_doing(store: Store) -> None
 
 
 async def test_what_another_writes_over_it_without_an_end_of_its_own_changes_nothing(store: Store) -> None:
-    """A changed label keeps the end that is there: the end stays that of who set it."""
+    """Changing a label keeps the existing expiry, which still belongs to the writer that set it."""
     await _put(store, "a", ADA, 1)
     await _put(store, "a", MALLORY, 5, 10)
     await _put(store, "a", BOB, 6, 10, text="fig")
@@ -116,7 +116,7 @@ async def test_an_end_that_was_taken_back_is_not_told_of(store: Store) -> None:
 
 
 async def test_what_is_written_in_the_place_of_what_expired_hides_nothing(store: Store) -> None:
-    """A write that comes before the sweep finds what has expired, and begins anew."""
+    """A write before the sweep replaces the expired version and starts a new history."""
     await _put(store, "a", ADA, 1)
     await _put(store, "a", MALLORY, 5, 10)
     await _put(store, "a", MALLORY, 11)
@@ -143,7 +143,7 @@ async def test_an_undo_in_time_brings_back_what_does_not_end(store: Store) -> No
 
 
 async def test_an_undo_brings_it_back_after_the_clock_was_set_back(store: Store) -> None:
-    """What is there ends before the version before it was written, and is live all the same."""
+    """The current version expires before the previous one was written, and is live nevertheless."""
     await _put(store, "a", ADA, 100)
     await _put(store, "a", MALLORY, 50, 70)
     await _bring_back(store, MALLORY)
@@ -161,7 +161,7 @@ async def test_it_is_told_of_as_long_as_other_writes_of_that_time(store: Store) 
         await _put(store, name, MALLORY, 5, end)
     await _sweep(store, kept_s + 5)
     assert await _told(store, MALLORY) == 2
-    # Of what goes now nobody knows any more that it was there before: nor would an undo bring it back.
+    # Their previous versions are now forgotten, and an undo could not restore them either.
     assert await _sweep(store, kept_s + 9) == 2
     assert await _told(store, MALLORY) == 0
 

@@ -1,4 +1,4 @@
-"""How often items were used, how important they are and when they were made, as searches tell it."""
+"""How often items were used, how important they are and when they were created, as searches report it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Told = dict[str, tuple[int, float, int]]
 
 
 async def _told(store: Store, namespace: str = NS, text: str = "kiwi") -> Told:
-    """Return (create_us, importance, use_count) of what a text finds, by id."""
+    """Return (create_us, importance, use_count) of the items that a text finds, by id."""
     hits = await (await store.read(namespace)).search(
         SearchQuery(EVERYTHING, PLENTY, None, text, described=True)
     )
@@ -63,7 +63,7 @@ async def test_each_hit_has_its_own_columns(store: Store) -> None:
         for n in range(3)
         for text in (None, "kiwi")
     ]
-    # Asked together, as a store may answer them together.
+    # Together, because a store may answer them together.
     reading = await store.read(NS)
     answers = await asyncio.gather(*(reading.search(query) for query in queries))
     for query, hits in zip(queries, answers, strict=True):

@@ -1,5 +1,4 @@
-"""The columns that are saved beside a graph: whatever is done after they were, a view made of them says
-what the records say."""
+"""The columns saved beside a graph: a view loaded from them agrees with the records after any later write."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ KINDS = [None, None, ItemKind.MESSAGE, ItemKind.USER_MEMORY, ItemKind.DOCUMENT]
 
 
 class Writer:
-    """Does whatever can be done to the items of a namespace, drawn at random."""
+    """Makes random changes of every kind to the items of a namespace."""
 
     def __init__(self, store: SqliteStore, chance: random.Random) -> None:
         self.store = store
@@ -145,7 +144,7 @@ RARE = ("move", "reset", "undo")
 
 
 def load(data_dir: Path, key: DataKey | None) -> NamespaceView:
-    """The view that a process makes which begins now."""
+    """Return the view that a newly started process loads."""
     connection = connect(data_dir / "records.db", key=key.derive("records") if key else None)
     with closing(connection):
         with reading(connection, NS) as rows:
@@ -154,8 +153,10 @@ def load(data_dir: Path, key: DataKey | None) -> NamespaceView:
 
 
 def compare(data_dir: Path, scratch: Path, key: DataKey | None) -> bool:
-    """Compare the view of a folder as it is, its log included, with one that is read from the records alone;
-    return whether columns of a snapshot were used."""
+    """Compare the view of a folder, its log included, with a view of the records alone.
+
+    Return whether columns of a snapshot were used.
+    """
     shutil.copytree(data_dir, scratch)
     view = load(scratch, key)
     shutil.rmtree(scratch / "indexes")
@@ -187,9 +188,9 @@ async def test_a_view_made_of_a_snapshot_says_what_the_records_say(
                 await getattr(writer, step)()
             print(steps)  # shown when the test fails
             used.update(steps if compare(data_dir, tmp_path / "copy", key) else ())
-            # Often: vectors that are given up take the snapshot with them.
+            # Often, because vectors that are given up take the snapshot with them.
             if chance.random() < 0.5:
-                # Of a view that is changed in place, and has what is dead in it.
+                # From a view that is changed in place and contains dead entries.
                 await found_by_vector(store, VECTORS[0])
                 await store.flush()
         await store.close()
@@ -207,7 +208,7 @@ async def test_a_view_made_of_a_snapshot_follows_what_is_written_then(tmp_path: 
         await store.open()
         writer = Writer(store, chance)
         for step in chance.choices(STEPS[:6], k=12):
-            # The first of them finds a view that was made of files alone.
+            # The first one finds a view that was loaded from files alone.
             await found_by_vector(store, VECTORS[0])
             await getattr(writer, step)()
         view = store.views.cache.peek(NS)

@@ -1,4 +1,4 @@
-"""Words: which items a text finds, and by whose statistics."""
+"""Words: which items a text finds, and with which statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_service.store import Store
 
 FRUIT = ["kiwi plum", "kiwi kiwi", "plum fig fig", "kiwi plum fig mango", "mango"]
 
-# What some query language would make something else of than words.
+# Texts that some query language would parse as more than words.
 NOT_A_LANGUAGE = [
     '"kiwi', "kiwi OR", "NOT kiwi", "kiwi*", "kiwi NEAR plum", "(kiwi", "text:kiwi", "-kiwi", "kiwi^2",
     "'; DROP TABLE items;-- kiwi", "kiwi%", "{kiwi}", "\\kiwi", "kiwi\x00", "/kiwi/", "+kiwi",
@@ -34,14 +34,14 @@ async def test_a_verb_is_found_by_each_of_its_forms(store: Store) -> None:
     for form in ("go", "goes", "going", "went", "Gone"):
         assert await words_found(store, form) == {"a", "b", "c"}
     assert await words_found(store, "buying") == {"e"}
-    # One word said in two forms is said twice.
+    # A word in two forms counts twice.
     await store.add_items(NS, [build_write("both", "went and gone x"), build_write("one", "went and x x")])
     scores = await word_scores(store, "go")
     assert scores["both"] > scores["one"]
 
 
 async def test_a_word_that_every_item_has_finds_every_item(store: Store) -> None:
-    # The classic idf of such a word is negative: its items would have no score above 0.
+    # The classic idf of such a word is negative, so no item would score above 0.
     await store.add_items(NS, [build_write(f"i{n}", "kiwi") for n in range(5)])
     assert len(await words_found(store, "kiwi")) == 5
 
@@ -119,7 +119,7 @@ async def test_writes_of_the_same_namespace_do_change_scores(store: Store) -> No
 
 
 async def test_statistics_are_of_what_is_there_now(store: Store) -> None:
-    """What was deleted and replaced leaves no mark: scores are those of a namespace without a past."""
+    """Deleted and replaced items leave no trace: scores are those of a namespace without a past."""
     await store.add_items(
         NS, [build_write(f"old{n}", "kiwi cherry " * 5, axis_vector(n % 4)) for n in range(40)]
     )
@@ -155,7 +155,7 @@ async def test_search_text_is_what_is_searched(store: Store) -> None:
 
 
 async def test_many_words_are_all_kept(store: Store) -> None:
-    # More postings than fit in any one part of an index that is built of parts.
+    # More postings than fit in one part of an index that consists of parts.
     texts = [" ".join(f"w{(n * 37 + k * 11) % 997}" for k in range(60)) for n in range(600)]
     for start in range(0, 600, 100):
         writes = [build_write(f"i{n}", texts[n]) for n in range(start, start + 100)]

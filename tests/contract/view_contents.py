@@ -1,4 +1,4 @@
-"""What a view says of each item, in a form in which views that were made differently can be compared."""
+"""The contents of a view for each item, in a form that does not depend on how the view was made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_service.indexes.view import NamespaceView
 
 
 def view_contents(view: NamespaceView) -> dict[str, Any]:
-    """Return everything that searches go by: counts, and for each position its columns, words and vector."""
+    """Return everything that searches use: counts, and for each position its columns, words and vector."""
     view.index_pending()
     positions = view.positions.view.tolist()
     live = np.flatnonzero(view.live.view).tolist()
@@ -71,5 +71,5 @@ def _vector(view: NamespaceView, row: int) -> tuple[int, list[float]] | None:
         return None
     assert view.vectors is not None and view.vectors.live[slot] and view.slot_row.view[slot] == row
     vector = view.vectors.vectors(np.array([slot]))[0]
-    # Equal vectors may differ in their last bit, by how they were brought to length 1.
+    # Equal vectors may differ in their last bit, depending on how they were normalised.
     return int(view.slot_keys.view[slot]), [round(value, 3) for value in vector.tolist()]

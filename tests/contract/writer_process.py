@@ -1,4 +1,4 @@
-"""A process that writes to a store until it is killed, and tells each write that was acknowledged.
+"""A process that writes to a store until it is killed, and prints each acknowledged write.
 
 Usage: python -m contract.writer_process STORE DATA_DIR
 """
@@ -16,7 +16,7 @@ BATCH = 3
 
 
 async def write_forever(case_name: str, data_dir: Path) -> None:
-    """Open the store and write batches, each with a request, and now and then a state."""
+    """Open the store and write batches, each with a request, and occasionally a state."""
     store = find_case(case_name).make(data_dir)
     await store.open()
     print("open", flush=True)

@@ -1,4 +1,4 @@
-"""The server with a bug planted in it, for tests that must find it; or one that tells what it holds.
+"""The server with a planted bug, for tests that must find it; or with instrumentation.
 
 Run as `python altered_server.py ALTERATION serve ...`.
 """
@@ -36,7 +36,7 @@ from memory_service.stores import SqliteStore
 
 
 def broken_compare_and_set() -> None:
-    """Every third save of a state looks at no version."""
+    """Every third save of a state ignores the expected version."""
     right, calls = applying.choose_states, 0
 
     def wrong(writes: Sequence[Any], find: Any, on_duplicate: Any) -> Any:
@@ -52,7 +52,7 @@ def broken_compare_and_set() -> None:
 
 
 def stale_read() -> None:
-    """Of four loads of the same states three are answered like the load before."""
+    """Of four loads of the same states, three return the result of the load before."""
     right, before, calls = SqliteStore.load_states, {}, Counter[Any]()
 
     async def wrong(self: SqliteStore, namespace: str, keys: Sequence[str]) -> Any:
@@ -67,7 +67,7 @@ def stale_read() -> None:
 
 
 def lost_write() -> None:
-    """Every tenth commit is undone, and acknowledged."""
+    """Every tenth commit is rolled back, but acknowledged."""
     commits = 0
 
     def wrong(connection: Any) -> None:
@@ -79,7 +79,7 @@ def lost_write() -> None:
 
 
 def stale_view() -> None:
-    """What List goes by lacks the last write of the namespace."""
+    """List does not see the last write of the namespace."""
     right, last = SqliteStore._publish, dict[str, Any]()
 
     def wrong(self: SqliteStore, outcome: Any) -> None:
@@ -93,7 +93,7 @@ def stale_view() -> None:
 
 
 def late_publication() -> None:
-    """What is committed is published a while later. No bug: nobody may see it before."""
+    """Commits are published late. This is not a bug: they must not be visible before."""
     right = commit_queue.commit  # type: ignore[attr-defined]
 
     def late(connection: Any) -> None:
@@ -104,7 +104,7 @@ def late_publication() -> None:
 
 
 def read_before_published() -> None:
-    """What is committed can be read by its key before the loop publishes it."""
+    """A commit can be read by its key before the loop publishes it."""
     late_publication()
     commit_queue.hold_view = lambda connection: connection.execute("BEGIN")  # type: ignore[attr-defined]
 
@@ -122,7 +122,7 @@ def skipped_event() -> None:
 
 
 def late_commit() -> None:
-    """All goes on in a copy of the records, and every fiftieth commit brings that to where they belong."""
+    """The server works on a copy of the records, and every fiftieth commit copies it back."""
     right_connect, right_commit, commits = sqlite_records.connect, commit_queue.commit, 0  # type: ignore[attr-defined]
     records = Path()
 
@@ -130,7 +130,7 @@ def late_commit() -> None:
         nonlocal records
         records, copied = path, path.with_name("copy.db")
         if writer:
-            # What a server before has acknowledged and not committed is gone with it.
+            # Writes that an earlier server acknowledged and did not commit are lost with it.
             for left in path.parent.glob("copy.db*"):
                 left.unlink()
             if path.exists():
@@ -146,14 +146,14 @@ def late_commit() -> None:
             sqlite.copy_database(connection, new, lambda *_: None)
             new.replace(records)
 
-    # The server would see that its records are replaced.
+    # Otherwise the server would notice that its records are replaced.
     files.InPlace.lost = lambda _: ""  # type: ignore[method-assign]
     sqlite_records.connect = wrong_connect  # type: ignore[attr-defined]
     commit_queue.commit = wrong_commit  # type: ignore[attr-defined]
 
 
 def unchecked_reading() -> None:
-    """Over PostgreSQL: how new a namespace is, the database is asked once."""
+    """Over PostgreSQL: the database is asked only once for the revision of a namespace."""
     from memory_service.records.postgres.checks import Checks
 
     right, known = Checks.check, dict[str, Any]()
@@ -167,7 +167,7 @@ def unchecked_reading() -> None:
 
 
 def early_answer() -> None:
-    """Over PostgreSQL: a group of writes is acknowledged, and a while later committed."""
+    """Over PostgreSQL: a group of writes is acknowledged some time before it is committed."""
     from memory_service.records.postgres.write_queue import WriteQueue
 
     right_transaction, right_commit = WriteQueue._transaction, WriteQueue._commit
@@ -187,8 +187,7 @@ def early_answer() -> None:
 
 
 def settable_clock() -> None:
-    """The machine's clock goes ahead by the seconds in a file, as the server's own sees it, and what looks at
-    credentials."""
+    """The server's clock and its checks of credentials are ahead by the seconds in a file."""
     file = Path(os.environ["CLOCK_FILE"])
 
     def ahead_s() -> int:
@@ -205,7 +204,7 @@ def settable_clock() -> None:
 
 
 def observed() -> None:
-    """At SIGUSR1 it says how many tasks there are, the first time "tasks 1 N"."""
+    """At SIGUSR1 the server prints its number of tasks, the first time as "tasks 1 N"."""
     right = server.build_server
 
     async def build_server(*arguments: Any, **named: Any) -> Any:
@@ -222,9 +221,9 @@ def observed() -> None:
 
 
 class _Pieces:
-    """What the event loop has done since it was last asked: its CPU time, and the longest of it in one piece.
+    """Work of the event loop since the last report: its CPU time, and that of its longest piece.
 
-    A piece is one callback, such as what a task does until it awaits something: others wait for its end.
+    A piece is one callback, such as a task's work until its next await: other tasks wait for its end.
     """
 
     def __init__(self) -> None:
@@ -246,7 +245,7 @@ class _Pieces:
         return measured
 
     def told(self) -> str:
-        """Return all of it in milliseconds, and begin anew."""
+        """Return the figures in milliseconds, and start again from zero."""
         now_s = time.thread_time()
         told = f"{self.longest_s * 1000:.3f} {(now_s - self.since_s) * 1000:.3f} {self.at}\n"
         self.longest_s, self.at, self.since_s = 0.0, "", now_s
@@ -254,9 +253,9 @@ class _Pieces:
 
 
 def pieces() -> None:
-    """Who connects to the socket in PIECES_SOCKET is told for how long the event loop was busy in one piece.
+    """Report to each client of the socket in PIECES_SOCKET how long the event loop was busy in one piece.
 
-    uvloop has no hook of its own for that. What tasks, futures and gRPC have it call comes through these.
+    uvloop has no hook for that, but the callbacks of tasks, futures and gRPC all pass through these methods.
     """
     told = _Pieces()
     for name, at in (
@@ -298,7 +297,7 @@ ALTERATIONS: dict[str, Callable[[], None]] = {
 
 
 def command(alteration: str) -> Sequence[str]:
-    """What starts such a server, for ServerProcess."""
+    """Return the command of such a server, for ServerProcess."""
     return (sys.executable, __file__, alteration, "serve")
 
 

@@ -1,4 +1,4 @@
-"""Servers that are sent what no client sends: an open one, and one behind TLS and API keys."""
+"""Servers under attack by bytes that no client sends: an open one, and one behind TLS and API keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = ("open", "guarded")
 
 @dataclass(frozen=True)
 class Attacked:
-    """A server, and what it takes to be heard by it."""
+    """A server, and the credentials that it requires."""
 
     process: ServerProcess
     tls: ssl.SSLContext | None = None
@@ -32,25 +32,25 @@ class Attacked:
     honest_credentials: grpc.ChannelCredentials | None = None
 
     def tcp(self) -> socket.socket:
-        """A connection on which nothing was said yet."""
+        """Open a TCP connection and send nothing."""
         host, _, port = self.process.address.rpartition(":")
         return socket.create_connection((host, int(port)), timeout=30)
 
     def connection(self, greeting: bytes = b"") -> h2.Connection:
-        """A connection for bytes, inside of TLS if the server has it."""
+        """Open a connection for bytes, inside TLS if the server uses it."""
         return h2.Connection(self.process.address, greeting=greeting, tls=self.tls)
 
     def headers(self, path: str, *more: tuple[bytes, bytes]) -> bytes:
-        """The headers of a call that is let in."""
+        """Return the headers of an authorized call."""
         token = [(b"authorization", b"Bearer " + self.token.encode())] if self.token else []
         return h2.call_headers(path, *token, *more)
 
     def api(self) -> Api:
-        """The stubs of a client that has the attacker's credential."""
+        """Return the stubs of a client with the attacker's credential."""
         return Api.connect(self.process.address, self.channel_credentials)
 
     def honest_api(self) -> Api:
-        """The stubs of another caller."""
+        """Return the stubs of another caller."""
         return Api.connect(self.process.address, self.honest_credentials)
 
 

@@ -1,8 +1,8 @@
-"""A process that writes an audit log on a recorded disk, and tells which entries were promised when.
+"""A process that writes an audit log on a recorded disk, and reports when each entry was promised.
 
 Usage: python -m faults.audit_workload FOLDER REPORT NUMBER plain|sealed [--unsynced] [--on IMAGE]; its
-environment is that of a `Disk`. With an image, what a loss of power left there is on the disk before that
-begins.
+environment is that of a `Disk`. The disk starts with the contents of the image, if there is one: the result
+of an earlier loss of power.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memory_service.runtime.files import make_folder
 
 _LIVES = 3
 _ROUNDS = 12
-# Some ten files.
+# About ten files.
 FILE_BYTES_MAX = 4_000
 
 
@@ -35,21 +35,21 @@ class Promised(msgspec.Struct):
 
 
 class Work(msgspec.Struct):
-    """What was promised, and when the log was first opened, in the disk's record."""
+    """The promised entries, and when the log was first opened, in the disk's record."""
 
     promised: list[Promised]
     opening: int
 
 
 def open_log(folder: Path, key: DataKey | None) -> AuditLog:
-    """Go on with the log in a folder, or begin one."""
+    """Continue the log in a folder, or start one."""
     log = AuditLog(folder, "1", FILE_BYTES_MAX, key)
     log.open()
     return log
 
 
 async def work(folder: Path, disk: Disk, chance: random.Random, key: DataKey | None) -> list[Promised]:
-    """Write entries ahead, and others among them, and open the log again; return what was promised."""
+    """Write entries ahead, among others, and reopen the log; return the promised entries."""
     promised: list[Promised] = []
 
     async def promise(log: AuditLog) -> None:
@@ -66,7 +66,7 @@ async def work(folder: Path, disk: Disk, chance: random.Random, key: DataKey | N
                 before = disk["records"]
                 # Many sectors or a part of one.
                 log.append(Entry(event="call", rpc="/s/Add", ids=["x" * chance.randrange(900)], count=number))
-                # Each in a write of its own.
+                # Each in a separate write.
                 while disk["records"] == before:  # noqa: ASYNC110 - the shim counts
                     await asyncio.sleep(0)
             await asyncio.gather(*(promise(log) for _ in range(chance.randrange(3))))

@@ -1,4 +1,4 @@
-"""What an attack costs others: the peak of memory, and how an honest caller and health fare beside it."""
+"""What an attack costs others: peak memory, and how an honest caller and health checks fare meanwhile."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from server_process import ServerProcess
 MIB = 1 << 20
 PEAK_MAX = 512 * MIB
 HEALTH_S = 0.3 if SOAK else 2.0
-"""Beside the other tests of a run everything takes longer, and in a few seconds there are few answers."""
+"""Next to the other tests of a run everything takes longer, and a few seconds give few responses."""
 HEALTH_SHARE = 0.99 if SOAK else 0.9
 _EVERY_S = 0.02
 
 
 @dataclass
 class Beside:
-    """What was seen while an attack ran."""
+    """Observations made during an attack."""
 
     idle_bytes: int
     peak_bytes: int = 0
@@ -47,7 +47,7 @@ class Beside:
 
 
 def resident_bytes(process: ServerProcess) -> int:
-    """Memory of a server and of the processes that it has started."""
+    """Return the memory of a server and of its child processes."""
     pids, found = [process.process.pid], 0
     while pids:
         pid = pids.pop()
@@ -61,7 +61,7 @@ def resident_bytes(process: ServerProcess) -> int:
 
 @contextmanager
 def beside(server: Attacked) -> Iterator[Beside]:
-    """See what happens beside the attack that the block is."""
+    """Observe the server during the attack in the block."""
     api = server.honest_api()
     request = pb.AddRequest(namespace="honest", item=pb.MemoryItem(text="a word"))
     health = health_pb2_grpc.HealthStub(api.channel)

@@ -11,7 +11,7 @@ from faults.scale import SEED, SOAK
 
 
 def _again() -> str:
-    """What gives the same run again: a seed is worth nothing without the code and the settings it was for."""
+    """Return how to repeat the run: a seed is useless without its code and settings."""
     git = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     try:
         revision = subprocess.run(
@@ -26,18 +26,18 @@ _SOAK_TIMEOUT_S = 1800
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a soak's tests take as long as their many rounds do."""
+    """Let the tests of a soak run as long as their many rounds take."""
     for item in items:
         if SOAK and Path(__file__).parent in item.path.parents and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_SOAK_TIMEOUT_S))
 
 
 def pytest_report_header() -> str:
-    """Print what gives the same run again."""
+    """Print how to repeat the run."""
     return f"fault tests: {_again()}"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Say it beside a failure: the header is far away."""
+    """Repeat it next to a failure, because the header is far away."""
     if report.failed and "tests/faults" in report.nodeid:
         report.sections.append(("to run it again", _again()))

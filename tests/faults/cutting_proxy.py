@@ -1,6 +1,7 @@
-"""A proxy on the way to a server that lets through as much as a test says, and then holds it back or cuts.
+"""A proxy in front of a server that passes as many bytes as a test says, and then holds the rest back or
+cuts.
 
-It knows nothing of what passes: TCP alone.
+It knows nothing of the protocol, only TCP.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Direction:
-    """What passes one way, over all connections."""
+    """The traffic in one direction, over all connections."""
 
     bytes_left: int | None = None
-    """So many more bytes pass; None: all."""
+    """How many more bytes pass; None: all."""
     cuts: bool = False
-    """What happens then: the connections are cut, or the bytes are held back."""
+    """Whether connections are then cut; otherwise the bytes are held back."""
     withheld: bytearray = field(default_factory=bytearray)
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection with no waiting and no farewell."""
+    """Reset a connection without a shutdown."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
@@ -67,19 +68,19 @@ class CuttingProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def hold_answers(self) -> None:
-        """From now on no byte of an answer passes."""
+        """Hold back all bytes of responses from now on."""
         self.answers = Direction(bytes_left=0)
 
     def hold_all(self) -> None:
-        """From now on nothing passes, and nobody learns of it: both ends are half open."""
+        """Let nothing pass from now on, without notice: both ends are half open."""
         self.requests, self.answers = Direction(bytes_left=0), Direction(bytes_left=0)
 
     def pass_all(self) -> None:
-        """From now on everything passes, but for what was held back."""
+        """Let everything pass from now on, except for what was held back."""
         self.requests, self.answers = Direction(), Direction()
 
     def cut(self) -> None:
-        """Reset all connections; new ones are taken."""
+        """Reset all connections; new ones are accepted."""
 
         async def cut() -> None:
             self._cut()
@@ -125,5 +126,5 @@ class CuttingProxy:
             if way.cuts and way.withheld:
                 self._cut()
                 return
-        # Whoever ends the connection ends it for both.
+        # When either side ends the connection, it ends for both.
         raise ConnectionResetError

@@ -1,4 +1,4 @@
-"""Faulty disks: `disk_shim.c` is preloaded into a process, and commanded through a page that both share."""
+"""Faulty disks: `disk_shim.c` is preloaded into a process, and controlled through a shared page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shim() -> Path:
 
 
 def sync_names_only() -> None:
-    """From here on this process brings names to the disk, but no contents: a control has to lose some."""
+    """Make this process sync names but no contents from here on: as a control, which has to lose some."""
     right = os.fsync
 
     def wrong(file: int) -> None:
@@ -46,7 +46,7 @@ def sync_names_only() -> None:
 
 
 def put(source: Path, folder: Path) -> None:
-    """Bring what is in a folder to a new one, so that it lasts."""
+    """Copy the contents of a folder to a new one, and sync them."""
     make_folder(folder)
     for path in source.iterdir():
         target = folder / path.name
@@ -60,7 +60,7 @@ def put(source: Path, folder: Path) -> None:
 
 
 class Disk:
-    """The disk below `folder`, as a process sees that is started with `env`."""
+    """The disk below `folder`, as seen by a process that is started with `env`."""
 
     def __init__(self, folder: Path, control: Path, *, trace: Path | None = None) -> None:
         if not control.exists():
@@ -74,12 +74,12 @@ class Disk:
 
     @property
     def env(self) -> dict[str, str]:
-        """What a process is started with to have this disk."""
+        """The environment of a process that is to have this disk."""
         return {**self._set, "LD_PRELOAD": str(shim())}
 
     @classmethod
     def present(cls) -> Disk:
-        """The disk of this process, which was started with it."""
+        """Return the disk of this process, which was started with it."""
         return cls(Path(os.environ["FAULT_DIR"]), Path(os.environ["FAULT_CONTROL"]))
 
     def __getitem__(self, field: str) -> int:
@@ -95,12 +95,12 @@ class Disk:
         self["kinds"] = kinds
 
     def fail(self, at: int, errno: int, *, on: int = 1, kinds: int = EVERY_CALL) -> None:
-        """From here on let the call of number `at`, from 1, of these kinds fail, and so many in all."""
+        """From here on, make call number `at`, from 1, of these kinds fail, and that many calls in total."""
         self["kinds"] = 0
         self["calls"] = self["failed_kind"] = self["failed_records"] = 0
         self["fail_errno"], self["fail_on"], self["fail_at"] = errno, on, at
         self["kinds"] = kinds
 
     def heal(self) -> None:
-        """Let nothing fail any more."""
+        """Stop all failures."""
         self["kinds"] = self["fail_at"] = 0

@@ -1,8 +1,8 @@
-/* Preloaded into a process, this stands between it and the disk: below one folder it counts, fails, delays and
- * holds system calls, keeps to a quota, and records what is written and synced.
+/* Preloaded into a process, this sits between it and the disk: below one folder it counts, fails, delays and
+ * holds system calls, enforces a quota, and records writes and syncs.
  *
  *   FAULT_DIR      the folder; calls elsewhere go straight through
- *   FAULT_CONTROL  a file of `struct control`, shared with who commands (see disk.py)
+ *   FAULT_CONTROL  a file of `struct control`, shared with the controlling process (see disk.py)
  *   FAULT_TRACE    a file for the record, or unset
  */
 #define _GNU_SOURCE
@@ -234,7 +234,7 @@ int rename(const char *from, const char *to) {
     return result;
 }
 
-/* --- what is in files -------------------------------------------------------------------------- */
+/* --- contents of files ------------------------------------------------------------------------- */
 
 ssize_t read(int file, void *into, size_t count) {
     if (file_below(file) && fails(READ)) return -1;
@@ -288,7 +288,7 @@ ssize_t writev(int file, const struct iovec *parts, int count) {
     return all;
 }
 
-/* numpy writes arrays so. */
+/* numpy writes arrays this way. */
 size_t fwrite(const void *from, size_t size, size_t count, FILE *stream) {
     int file = fileno(stream);
     if (!file_below(file)) return REAL(fwrite)(from, size, count, stream);
@@ -321,7 +321,7 @@ int truncate64(const char *path, off64_t length) {
 
 int truncate(const char *path, off_t length) { return truncate64(path, length); }
 
-/* What it copies comes by nowhere here: who is told that it cannot reads and writes. */
+/* Its copies would bypass this file; after this error callers read and write instead. */
 ssize_t sendfile64(int to, int from, off64_t *offset, size_t count) {
     if (!file_below(to)) return syscall(SYS_sendfile, to, from, offset, count);
     errno = EINVAL;
@@ -338,7 +338,7 @@ int posix_fallocate64(int file, off64_t offset, off64_t length) {
 
 int posix_fallocate(int file, off_t offset, off_t length) { return posix_fallocate64(file, offset, length); }
 
-/* --- what is written through memory ------------------------------------------------------------ */
+/* --- writes through mapped memory -------------------------------------------------------------- */
 
 static uint64_t mapped[1024];
 static unsigned mapped_count;
@@ -361,7 +361,7 @@ void *mmap64(void *at, size_t length, int access, int flags, int file, off64_t o
     return (void *)syscall(SYS_mmap, at, length, access, flags, file, offset);
 }
 
-/* Nobody sees such a write when it is made: a sync finds what is there, and that it was not recorded. */
+/* Such writes are invisible when they are made, so a sync records the file's whole contents. */
 static void record_mapped(int file) {
     struct stat info;
     if (trace < 0 || fstat(file, &info) || !S_ISREG(info.st_mode) || !is_mapped(info.st_ino)) return;

@@ -1,7 +1,8 @@
-"""A process that makes a data folder of another one on a recorded disk, and tells from when to when.
+"""A process that makes a data folder from another one on a recorded disk, and reports when it began and
+ended.
 
 Usage: python -m faults.folder_workload migrate|restore SOURCE DATA_DIR REPORT; its environment is that of a
-`Disk`. What is migrated is on the disk before that begins.
+`Disk`. A folder to migrate is on the disk before the migration begins.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from memory_service.stores import SqliteStore
 
 
 class Span(msgspec.Struct):
-    """The first and the last moment of what was done, in the disk's record."""
+    """The first and the last moment of the work, in the disk's record."""
 
     begun: int
     done: int
@@ -43,7 +44,7 @@ def restore(backup: Path, data_dir: Path, disk: Disk) -> int:
 
 
 def work(what: str, source: Path, data_dir: Path, disk: Disk) -> Span:
-    """Do one of both."""
+    """Migrate or restore."""
     if what == "restore":
         return Span(disk["records"], restore(source, data_dir, disk))
     put(source, data_dir)

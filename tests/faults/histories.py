@@ -1,10 +1,9 @@
 """Whether a history of concurrent operations is linearizable.
 
-The algorithm is that of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory
-of what was tried ("Testing for linearizability", 2017), as Porcupine has it: at each moment some operation
-that nobody has to wait for is taken as the next one; where the object could not have answered so, another is
-tried.
-Objects are independent of each other, so each key is checked alone (Lowe's P-compositionality).
+The algorithm is that of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's
+memoization ("Testing for linearizability", 2017), as in Porcupine: each step takes one of the operations that
+no remaining one has to precede; if the object could not have answered so, another is tried. Objects are
+independent of each other, so each key is checked alone (Lowe's P-compositionality).
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ NEVER = math.inf
 
 
 class Versioned(NamedTuple):
-    """A register with versions: what it holds, at which version, and the highest version that it ever had.
+    """A register with versions: its value, that value's version, and the highest version it ever had.
 
-    A write whose answer was lost leaves a version that is not known (None) until a later answer tells it.
+    A write whose response was lost leaves an unknown version (None) until a later response shows it.
     """
 
     value: str | None = None
@@ -33,11 +32,11 @@ EMPTY = Versioned()
 
 @dataclass(frozen=True)
 class Operation:
-    """One call: what was asked, how it was answered, and when. `returned` is NEVER when no answer came.
+    """One call: the request, its outcome, and the times. `returned` is NEVER if there was no response.
 
-    `kind` is "read", "put" (whatever is there), "create" (only where nothing is), "replace" (only where
-    something is) or "delete". `expected` is the version that a conditional one demanded, 0 for none there.
-    `result` is "ok", "absent" (nothing there), "present" (something there), "conflict" or "unknown".
+    `kind` is "read", "put" (unconditional), "create" (only if there is nothing), "replace" (only if there is
+    something) or "delete". `expected` is the version that a conditional one demanded, 0 for none. `result` is
+    "ok", "absent" (nothing there), "present" (something there), "conflict" or "unknown".
     """
 
     kind: str
@@ -47,11 +46,11 @@ class Operation:
     expected: int | None = None
     result: str = "unknown"
     version: int | None = None
-    """The version that the answer told: of what was read or written, or what a conflict met instead."""
+    """The version in the response: the one read or written, or the one that a conflict found instead."""
 
 
 def step(state: Versioned, operation: Operation) -> Versioned | None:
-    """Return what a register holds after an operation, None where it could not have answered so."""
+    """Return the register after an operation, or None if it could not have answered so."""
     if operation.result == "absent":
         return state if state.value is None and operation.kind != "create" else None
     if operation.result == "present":
@@ -65,7 +64,7 @@ def step(state: Versioned, operation: Operation) -> Versioned | None:
 
 
 def _at_version(state: Versioned, version: int | None) -> Versioned | None:
-    """Return the register, if this may be the version of what it holds."""
+    """Return the register, if its value may have this version."""
     if state.value is None or version is None:
         return None
     if state.version is None:
@@ -83,7 +82,7 @@ def _after_conflict(state: Versioned, operation: Operation) -> Versioned | None:
 
 
 def _matching(state: Versioned, operation: Operation) -> Versioned | None:
-    """Return the register, if an operation that was applied found it as it demanded."""
+    """Return the register, if an operation that was applied found what it demanded."""
     if operation.kind == "create" or operation.expected == 0:
         return state if state.value is None else None
     if operation.kind in ("replace", "delete") and state.value is None:
@@ -102,14 +101,14 @@ def _after_write(state: Versioned, operation: Operation) -> Versioned | None:
 
 
 class _Entry:
-    """The call or the return of an operation, in a list of them by time."""
+    """The call or the return of an operation, in a list ordered by time."""
 
     __slots__ = ("after", "before", "match", "number")
 
     def __init__(self, number: int, match: _Entry | None) -> None:
         self.number = number
         self.match = match
-        """The return, of a call; None: this is a return."""
+        """The return, for a call; None: this is a return."""
         self.before: _Entry | None = None
         self.after: _Entry | None = None
 
@@ -151,12 +150,12 @@ def linearizable(
     begin: Hashable = EMPTY,
     step: Callable[[Any, Operation], Hashable | None] = step,
 ) -> bool:
-    """Whether some order of the operations of one object explains every answer.
+    """Return whether some order of the operations of one object explains every response.
 
-    In that order none is before one that had ended when it began. One without an answer may have happened,
-    at any time after it began, or not at all.
+    That order keeps an operation after all those that had ended when it began. One without a response may
+    have happened at any time after it began, or not at all.
     """
-    # What was asked and read nothing tells nothing.
+    # Reads without a response carry no information.
     operations = [o for o in operations if o.kind != "read" or o.result != "unknown"]
     head = _listed(operations)
     known = sum(1 << n for n, operation in enumerate(operations) if operation.result != "unknown")
@@ -180,7 +179,7 @@ def linearizable(
             continue
         if not taken:
             return False
-        # Its operation had to be taken by now: take back the last one, and try those after it.
+        # Its operation had to be taken by now: take back the last one, and try the ones after it.
         last, state = taken.pop()
         done &= ~(1 << last.number)
         last.unlift()

@@ -1,4 +1,4 @@
-"""A process that works stores on a disk that fails, each at another system call, and tells what came of it.
+"""A process that uses stores on a failing disk, each failing at another system call, and reports the results.
 
 Usage: python -m faults.io_errors REPORT CASES; CASES is JSON, its environment is that of a `Disk`.
 """
@@ -27,7 +27,7 @@ _FLUSHED, _BACKED_UP, _REOPENED = (6, 13, 20), (9,), (16,)
 
 
 class Case(msgspec.Struct):
-    """The disk fails with `errno` at the call of this number, and at `on` calls in all."""
+    """The disk fails with `errno` at the call of this number, and at `on` calls in total."""
 
     number: int
     errno: int
@@ -35,22 +35,22 @@ class Case(msgspec.Struct):
 
 
 class Told(msgspec.Struct):
-    """What came of a case."""
+    """The result of a case."""
 
     case: Case
     operations: list[Operation] = []
     full: list[str] = []
-    """Requests that were told that the disk is full, and that nothing was written."""
+    """Requests that failed because the disk was full, and must not have been written."""
     untyped: list[str] = []
     """Errors that no caller should see."""
     backed_up: bool = False
     calls: int = 0
     failed_kind: int = 0
     went_on: list[str] = []
-    """Requests that were acknowledged although a sync of the records had failed before."""
+    """Requests that were acknowledged after an earlier sync of the records had failed."""
     begin: int = 0
     end: int = 0
-    """Where the case is in the record of the disk."""
+    """The position of the case in the disk's record."""
 
 
 class Run:
@@ -66,7 +66,7 @@ class Run:
         try:
             await what
         except (MemoryServiceError, CannotOpen) as error:
-            # A write that failed may leave another one nothing to delete.
+            # After a failed write, another one may find nothing to delete.
             if isinstance(error, Unavailable) and error.reason != "STORAGE_UNAVAILABLE":
                 self.told.untyped.append(traceback.format_exc())
             return error
@@ -76,7 +76,7 @@ class Run:
         return None
 
     async def _open(self) -> None:
-        # A server that cannot open its records ends, and is started again.
+        # A server that cannot open its records exits, and is started again.
         for _ in range(2):
             store = find_case(CASE).make(self._data_dir)
             assert isinstance(store, SqliteStore)
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def _sync_failed(self) -> bool:
-        """Whether a sync of the records failed in this life of the store."""
+        """Whether a sync of the records has failed since the store was opened."""
         return bool(self._disk["failed_records"] & SYNC)
 
     async def _close(self) -> None:
@@ -135,7 +135,7 @@ class Run:
 
 
 async def work_all(cases: list[Case]) -> list[Told]:
-    """Run each case in a folder of its own."""
+    """Run each case in its own folder."""
     disk = Disk.present()
     return [await Run(disk, disk.folder / str(at), case).work() for at, case in enumerate(cases)]
 

@@ -1,4 +1,4 @@
-"""A process that makes, rotates and revokes API keys on a recorded disk, and tells what was done when.
+"""A process that creates, rotates and revokes API keys on a recorded disk, and reports what it did when.
 
 Usage: python -m faults.key_workload DATA_DIR REPORT [--unsynced]; its environment is that of a `Disk`, with
 the key of the data directory if it has one.
@@ -18,7 +18,7 @@ from memory_service.cli import main
 
 
 class Change(msgspec.Struct):
-    """A command: the token that it made, and the one that it ended; its place in the disk's record."""
+    """A command: the token that it created, and the one that it revoked; its place in the disk's record."""
 
     made: str = ""
     ended: str = ""
@@ -47,7 +47,7 @@ class Keys:
         return key
 
     def work(self) -> None:
-        """Make some keys, rotate and revoke."""
+        """Create some keys, rotate and revoke."""
         grant = ("--namespace", "a/*", "--role", "read")
         for number in range(3):
             rotated = self._run("create", f"ada{number}", *grant)

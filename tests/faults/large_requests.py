@@ -1,4 +1,4 @@
-"""Requests of any RPC in which one field is as large as may be, or many times that, and of what is slow."""
+"""Requests of any RPC in which one field is as large as allowed, or many times that, and slow to process."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from memory_service.server.json_values import encoded_value
 from memory_service.v1 import memory_pb2
 
 TEXT_BYTES, ENTRIES = 64 * 1024, 1000
-"""What stands for the limit of a field that has none of its own."""
+"""The limits of a field without a specific one."""
 _REQUEST_BYTES_MAX = 15 << 20
 _VALUES_MAX = 480_000
-"""What is just let in: a request with more fields is refused before it is decoded."""
+"""Just accepted: a request with more fields is rejected before it is decoded."""
 _FIELD_BYTES_MAX = Limits.field_bytes_max
-"""A longer one is refused before it is decoded."""
+"""A longer field is rejected before it is decoded."""
 _DEPTH_MAX = 5
 _JSON = ("google.protobuf.Struct", "google.protobuf.Value")
 
-# The limit of a field by its name, where it is another one than above.
+# The limits of fields by their names, where they differ from those above.
 _BYTES = {
     "namespace": 128, "id": 128, "session_id": 256, "request_id": 64, "filter": 4096, "pattern": 512,
     "key": 512, "goal": 16 << 10, "description": 1024, "source_uri": 2048, "quote": 2048, "title": 512,
@@ -74,18 +74,18 @@ Steps = tuple[FieldDescriptor, ...]
 
 @dataclass(frozen=True)
 class Large:
-    """A request, and what is large in it."""
+    """A request, and the name of its large part."""
 
     name: str
     request: Message
 
 
 def large_requests(method: MethodDescriptor, namespace: str) -> Iterator[Large]:
-    """Yield the requests of a method that are valid but for one field."""
+    """Yield the requests of a method that are valid except for one field."""
     for steps in ways(method.input_type):
         fillings = list(_fillings(steps[-1]))
         if not SOAK and not _is_first(method, steps[-1]):
-            # What is done with it was looked at with another method; here it is enough that it comes in.
+            # Its processing was measured with another method; here it is enough that the field is accepted.
             fillings = [filling for filling in fillings if filling[0].startswith(_TELLING)] or fillings[-1:]
         for name, fill in fillings:
             request: Any = valid_request(method, namespace)
@@ -100,7 +100,7 @@ def large_requests(method: MethodDescriptor, namespace: str) -> Iterator[Large]:
 
 
 def reads_all(method: MethodDescriptor, namespace: str) -> Large:
-    """Return the request of a method that is answered with as much as it can be."""
+    """Return the request of a method that has the largest response."""
     request = valid_request(method, namespace)
     for message in (
         request,
@@ -120,7 +120,7 @@ _MOST = {"page_size": 1000, "limit": 100, "context_window": 20, "query_text": "l
 
 
 def ways(descriptor: Descriptor, steps: Steps = ()) -> Iterator[Steps]:
-    """Yield the way to each field that may be large."""
+    """Yield the path to each field that may be large."""
     for field in descriptor.fields:
         inner, here = field.message_type, (*steps, field)
         if inner is None:
@@ -148,7 +148,7 @@ def _holder(message: Any, steps: Steps) -> Any:
 
 @lru_cache(None)
 def _is_first(method: MethodDescriptor, field: FieldDescriptor) -> bool:
-    """Whether a method is the first that has a field, or one that it has by the same name as others."""
+    """Return whether a method is the first with this field, or with a common field of the same name."""
     alike = (field.name, field.is_repeated, field.type) if field.name in _COMMON else field.full_name
     return _FIRST.setdefault(alike, method.full_name) == method.full_name
 
@@ -190,7 +190,7 @@ def _texts(field: FieldDescriptor) -> Iterator[Filling]:
     more = _OF_FILTERS if field.name == "filter" else _OF_PATTERNS if field.name == "pattern" else {}
     kinds = {**_PIECES, **more}
     for kind, piece in kinds.items():
-        # What is refused for its length alone is not looked at any closer.
+        # A text that is rejected for its length alone is not examined further.
         sizes = {limit, 10 * limit, 100 * limit} if SOAK or kind in more or kind in _FEW else {limit}
         if kind == "marks":
             sizes.add(_FIELD_BYTES_MAX)
@@ -202,7 +202,7 @@ def _texts(field: FieldDescriptor) -> Iterator[Filling]:
 
 @lru_cache(512)
 def text_of(piece: str, size: int) -> str:
-    """Return a text of about so many bytes, and no more."""
+    """Return a text of about that many bytes, and no more."""
     count = size // len(piece.encode())
     if "{}" in piece:
         return "".join(piece.format(number) for number in range(count))[:size]
@@ -238,7 +238,7 @@ def _scalars(field: FieldDescriptor) -> list[tuple[str, Callable[[int], Any]]]:
 
 
 def _entries(field: FieldDescriptor) -> list[tuple[str, bytes]]:
-    """Entries that are messages: empty, and one that may be valid."""
+    """Yield entries that are messages: empty, and one that may be valid."""
     inner = field.message_type
     found = [("empty", b"")]
     if inner.name == "MemoryItem":
@@ -283,7 +283,7 @@ def _maps(field: FieldDescriptor) -> Iterator[Filling]:
 
 
 def json_contents() -> dict[str, Any]:
-    """Values of JSON of different kinds, that take about as long as any of their size."""
+    """Yield JSON values of different kinds, each about as slow as any of its size."""
     many = _VALUES_MAX // 2
     return {
         "numbers": [1.5] * 100_000,
@@ -321,7 +321,7 @@ def _json(field: FieldDescriptor) -> Iterator[Filling]:
 
 
 def json_value_of(value: Any) -> struct_pb2.Value:
-    """The same as `json_value`, in a twentieth of the time."""
+    """Return the same as `json_value`, in a twentieth of the time."""
     return struct_pb2.Value.FromString(encoded_value(value))
 
 

@@ -1,8 +1,8 @@
-"""Writers that know what must be stored, whenever their server is killed; and the checks that it is.
+"""Writers that know what must be stored, whenever their server is killed; and checks that it is.
 
-Each writer does one write after the other and has ids and keys of its own, so that what it expects does not
-depend on the others. The write that a crash left without an answer is in doubt: it may be there or not, whole
-or not at all. Then it is sent again, with the same request id, and must be there once.
+Each writer makes one write at a time, with its own ids and keys, so that its expectations do not depend on
+the others. A write left unanswered by a crash is in doubt: it may be stored or not, entirely or not at all.
+It is then sent again with the same request id, and must be stored exactly once.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ MOVING = "crash/moving"
 EXPIRING = "crash/expiring"
 ITEMS_PER_WRITER_MAX = 30
 LOOKED_UP = rounds(6, 12)
-"""So many items of a namespace are looked up one by one; all of them in one query anyway."""
+"""How many items of a namespace are looked up one by one; a query always returns all of them."""
 
-# What a killed server leaves a call with. Anything else is a bug of a living one.
+# The codes of calls that a killed server cuts off. Any other is a bug of a running one.
 CUT_OFF = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
 
 SWEEP = {"MEMORY_SERVICE_SWEEP": "0.1"}
-"""Expired items are removed soon, so that crashes meet the sweep."""
+"""Expired items are removed soon, so that crashes happen during the sweep."""
 
 
 def unique_text(chance: random.Random) -> str:
-    """A text with a word that no other has."""
+    """Return a text with a word that no other has."""
     return f"unique{chance.getrandbits(64):016x} and some more words"
 
 
 @dataclass
 class Records:
-    """What is stored, or expected to be: texts and values by id or key."""
+    """Stored or expected data: texts and values by id or key."""
 
     items: dict[str, str] = field(default_factory=dict)
     states: dict[str, float] = field(default_factory=dict)
@@ -70,8 +70,7 @@ Step = Callable[[Records], object]
 
 @dataclass(frozen=True)
 class Write:
-    """One write: its call, and what it makes of the records, in steps each of which may be the last one
-    that a crash let happen."""
+    """One write: its call, and its effects on the records, as steps. A crash may leave any prefix of them."""
 
     call: Callable[[Api], Any]
     steps: Sequence[Step]
@@ -79,20 +78,20 @@ class Write:
 
 
 class Writer(ABC):
-    """Writes one thing after the other until the server is gone. Its last write is then in doubt."""
+    """Makes one write after the other until the server is gone. Its last write is then in doubt."""
 
     def __init__(self, name: str, namespace: str, chance: random.Random) -> None:
         self.name = name
         self.namespace = namespace
         self.expected = Records()
         self.in_doubt: Write | None = None
-        self.revision = 0  # the last one that was acknowledged
+        self.revision = 0  # of the last acknowledged write
         self.acknowledged_count = 0
         self.chance = chance
         self._count = 0
 
     def run(self, api: Api, acknowledged: Callable[[], None]) -> grpc.StatusCode:
-        """Write until a call fails, and return how it did."""
+        """Write until a call fails, and return its status code."""
         while True:
             if self.in_doubt is None:
                 self.in_doubt = self.next_write()
@@ -114,7 +113,7 @@ class Writer(ABC):
             self.in_doubt = None
 
     def possible(self) -> Iterator[Records]:
-        """What may be stored after a crash: without the write in doubt, and with more and more of it."""
+        """Yield what a crash may leave: without the write in doubt, then with one more of its steps each."""
         records = copy.deepcopy(self.expected)
         yield copy.deepcopy(records)
         for step in self.in_doubt.steps if self.in_doubt else ():
@@ -122,21 +121,21 @@ class Writer(ABC):
             yield copy.deepcopy(records)
 
     def request_id(self) -> str:
-        """A new one."""
+        """Return a new request id."""
         self._count += 1
         return f"{self.name}-{self._count}"
 
     @abstractmethod
     def next_write(self) -> Write:
-        """What to write next."""
+        """Return the next write."""
 
     @abstractmethod
     def stored(self, api: Api) -> Records:
-        """What the server has of this writer."""
+        """Return what the server has stored for this writer."""
 
 
 class ItemWriter(Writer):
-    """Items and states. Where the namespace is its own it empties it, too."""
+    """Items and states. In its own namespace it also resets everything."""
 
     def __init__(self, name: str, namespace: str, chance: random.Random) -> None:
         super().__init__(name, namespace, chance)
@@ -170,7 +169,7 @@ class ItemWriter(Writer):
         return Write(lambda api: api.memory.BatchAdd(request), [lambda r: r.items.update(written)])
 
     def _import(self) -> Write:
-        """Two messages, of which the second may be missing. It has no request id: it replaces."""
+        """Import two messages, of which the second may be missing. Without a request id: it replaces."""
         halves = [self._new_items(self.chance.randint(1, 4)) for _ in range(2)]
         requests = [
             pb.ImportRequest(namespace=self.namespace, items=items, on_duplicate=pb.ON_DUPLICATE_REPLACE)
@@ -191,7 +190,7 @@ class ItemWriter(Writer):
         return Write(lambda api: api.memory.Delete(request), [lambda r: r.items.pop(item_id)])
 
     def _mixed(self) -> Write:
-        """Operations of every kind in one batch, which has a single step."""
+        """Make operations of every kind in one batch, which has a single step."""
         new, changed = self._new_items(2)
         changed.id = self.chance.choice(list(self.expected.items))
         others = [item_id for item_id in self.expected.items if item_id != changed.id]
@@ -225,7 +224,7 @@ class ItemWriter(Writer):
         return Write(lambda api: api.memory.BatchWrite(request), [step], answered)
 
     def _save_state(self) -> Write:
-        """Compare and set: the version is the one that the last answer told."""
+        """Compare and set: the version is the one in the last response."""
         key, value = f"{self.name}-{self.chance.randint(0, 2)}", float(self.chance.getrandbits(32))
         request = state_pb2.SaveStateRequest(
             namespace=self.namespace,
@@ -291,7 +290,7 @@ class FactWriter(Writer):
     def next_write(self) -> Write:
         if self._ids and (len(self._ids) >= ITEMS_PER_WRITER_MAX or self.chance.random() < 0.3):
             return self._delete()
-        # Nothing in it is like another's, or one would be taken for news of the other.
+        # No content resembles another, or the fact would count as an update of the other.
         content = " ".join(f"{self.chance.getrandbits(40):010x}" for _ in range(4))
         request = user_memory_pb2.SaveMemoryRequest(
             namespace=self.namespace,
@@ -380,17 +379,17 @@ class DocumentWriter(Writer):
 
 
 def facts(api: Api) -> Any:
-    """The stub of UserMemoryService."""
+    """Return the stub of UserMemoryService."""
     return user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
 
 
 def knowledge(api: Api) -> Any:
-    """The stub of KnowledgeService."""
+    """Return the stub of KnowledgeService."""
     return knowledge_pb2_grpc.KnowledgeServiceStub(api.channel)
 
 
 def all_writers(chance: random.Random) -> list[Writer]:
-    """Two writers in each shared namespace, one in each of the others."""
+    """Return two writers in each shared namespace, one in each of the others."""
     kinds = [
         *((ItemWriter, namespace) for namespace in (*SHARED, *SHARED, *OWN)),
         (FactWriter, FACTS),
@@ -402,16 +401,16 @@ def all_writers(chance: random.Random) -> list[Writer]:
     ]
 
 
-# What else goes on meanwhile: each does its work again and again until the server is gone.
+# Other work during the load: each function repeats its work until the server is gone.
 
 
 def flush(api: Api, number: int) -> None:
-    """Save snapshots of the indexes, so that some kills hit one half written."""
+    """Save snapshots of the indexes, so that some kills hit a half-written one."""
     api.admin.Flush(admin_pb2.FlushRequest())
 
 
 def back_up(api: Api, number: int) -> None:
-    """Make a backup of a name of its own."""
+    """Make a backup under a new name."""
     api.admin.Backup(admin_pb2.BackupRequest())
 
 
@@ -423,7 +422,7 @@ def let_expire(api: Api, number: int) -> None:
 
 
 def move(api: Api, number: int) -> None:
-    """Give a namespace the vectors of a client, and then those of the server's model."""
+    """Fill a namespace with a client's vectors, and then with those of the server's model."""
     api.memory.Reset(pb.ResetRequest(namespace=MOVING))
     items = [
         pb.MemoryItem(text=f"{number} {at}", embedding=pb.Embedding(values=[1, at, 0])) for at in range(80)
@@ -453,9 +452,9 @@ def under_load(
     writers: Sequence[Writer],
     disturbances: Sequence[Callable[[Api, int], None]] = DISTURBANCES,
 ) -> Iterator[threading.Semaphore]:
-    """Let all writers write meanwhile. The server MUST be gone at the end.
+    """Run all writers during the block. The server MUST be gone at the end.
 
-    What is given is released at each acknowledgement.
+    The yielded semaphore is released at each acknowledgement.
     """
     acknowledged = threading.Semaphore(0)
     ended = threading.Event()
@@ -474,7 +473,7 @@ def under_load(
 
 
 def check_records(api: Api, writers: Sequence[Writer]) -> None:
-    """Every acknowledged write is there, and a write in doubt is there whole or not at all."""
+    """Check that every acknowledged write is there, and a write in doubt entirely or not at all."""
     for writer in writers:
         assert writer.stored(api) in list(writer.possible())
     for writer in writers:
@@ -485,7 +484,7 @@ def check_records(api: Api, writers: Sequence[Writer]) -> None:
 
 
 def check_views(api: Api, namespace: str) -> None:
-    """Each item is found by its vector and by its words, and nothing else is."""
+    """Check that each item is found by its vector and by its words, and nothing else is."""
     request = pb.ListRequest(namespace=namespace, page_size=1000, include_embedding=True)
     items = list(api.memory.List(request).items)
     stats = check_counts(api, namespace)
@@ -501,14 +500,14 @@ def check_views(api: Api, namespace: str) -> None:
         list(pool.map(find, random.sample(items, min(len(items), LOOKED_UP))))
     if not items:
         return
-    # Without a limit every item comes once: no ghost of a deleted one, none twice.
+    # Without a limit every item is returned once: no deleted ones, no duplicates.
     for query in ({"query_text": "words", "mode": lexical}, {"query_embedding": items[0].embedding}, {}):
         found = Counter(api.found(namespace, limit=-1, **query))
         assert found == Counter(item.text for item in items)
 
 
 def check_counts(api: Api, namespace: str) -> admin_pb2.GetNamespaceStatsResponse:
-    """What is exported is as much as is counted, and its revisions are the namespace's own."""
+    """Check that an export has as many records as are counted, none newer than the namespace's revision."""
     stats = api.stats(namespace)
     records = list(api.memory.Export(pb.ExportRequest(namespace=namespace)))
     ids = [record.item.id for record in records if record.HasField("item")]
@@ -520,7 +519,7 @@ def check_counts(api: Api, namespace: str) -> admin_pb2.GetNamespaceStatsRespons
 
 
 def check_all(api: Api, writers: Sequence[Writer]) -> None:
-    """Everything that must hold after a crash."""
+    """Check everything that must hold after a crash."""
     check_records(api, writers)
     names = {
         info.namespace for info in api.admin.ListNamespaces(admin_pb2.ListNamespacesRequest()).namespaces
@@ -542,13 +541,13 @@ def check_all(api: Api, writers: Sequence[Writer]) -> None:
 
 
 def held(api: Api, namespace: str) -> int:
-    """How many items and states a namespace counts."""
+    """Return how many items and states a namespace counts."""
     stats = api.stats(namespace)
     return int(stats.item_count + stats.state_count)
 
 
 def check_facts_found(api: Api, writers: Sequence[Writer]) -> None:
-    """Facts that are listed are found."""
+    """Check that the facts in a list are also found."""
     for content in [content for writer in writers for content in writer.expected.facts][:5]:
         request = user_memory_pb2.SearchMemoriesRequest(namespace=FACTS, query=content, limit=3)
         assert content in [result.memory.content for result in facts(api).SearchMemories(request).results]

@@ -1,4 +1,4 @@
-"""What a server tells of itself that runs as `altered_server.py observed`."""
+"""Reports of a server that runs as `altered_server.py observed`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from server_process import ServerProcess
 
 
 def tasks(server: ServerProcess) -> int:
-    """How many tasks there are: each answer of the server is numbered."""
+    """Return the number of tasks: each report of the server is numbered."""
 
     def told() -> list[str]:
         return [line for line in list(server.log) if line.startswith("tasks ")][-1:] or ["tasks 0 0"]

@@ -1,4 +1,4 @@
-"""How long the event loop of a server works in one piece, that runs as `altered_server.py pieces`."""
+"""The longest uninterrupted work of the event loop of a server that runs as `altered_server.py pieces`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server_process import ServerProcess
 
 @dataclass(frozen=True)
 class Spent:
-    """CPU time of the event loop: of its longest piece, of which task that was, and of all of them."""
+    """CPU time of the event loop: of its longest piece, that piece's task, and of all pieces."""
 
     longest_ms: float
     total_ms: float
@@ -30,7 +30,7 @@ class TimedServer:
     socket: Path
 
     def spent(self) -> Spent:
-        """What its loop has spent since this was last asked."""
+        """Return the figures of its loop since the last call."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
             asked.settimeout(60)
             asked.connect(str(self.socket))

@@ -1,6 +1,6 @@
-"""PostgreSQL with synchronous standbys, of which one is promoted when the primary ends.
+"""PostgreSQL with synchronous standbys, one of which is promoted when the primary fails.
 
-Each node is a real server in a folder of its own. A commit is answered once one of the other two has it.
+Each node is a real server in its own folder. A commit returns once one of the other two nodes has it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPTIONS = (
 
 
 def until(happened: Callable[[], Any], what: str, timeout_s: float = 60) -> Any:
-    """Wait for something, and return it. An error of the database is as if it had not happened."""
+    """Wait for a result, and return it. Errors of the database are ignored meanwhile."""
     end = time.monotonic() + timeout_s
     while True:
         try:
@@ -42,7 +42,7 @@ def until(happened: Callable[[], Any], what: str, timeout_s: float = 60) -> Any:
 
 
 class Node:
-    """One server: its data below `folder`, reached at `port`."""
+    """A server: its data below `folder`, reached at `port`."""
 
     def __init__(self, folder: Path, name: str, programs: Path, options: Sequence[str] = ()) -> None:
         self.name, self.folder, self._programs = name, folder, programs
@@ -55,16 +55,16 @@ class Node:
 
     @property
     def dsn(self) -> str:
-        """How to connect to it."""
+        """The connection string."""
         return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address it listens on."""
         return f"127.0.0.1:{self.port}"
 
     def run(self, program: str, *arguments: str) -> None:
-        """Run one of the programs to its end."""
+        """Run one of the programs and wait for it."""
         subprocess.run(
             [*postgres_server.prefix_as_user(), str(self._programs / program), *arguments],
             check=True,
@@ -73,7 +73,7 @@ class Node:
         )
 
     def create(self) -> Node:
-        """Make an empty database."""
+        """Create an empty database."""
         self.run(
             "initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
             "--locale=C", "--wal-segsize=1",
@@ -81,7 +81,7 @@ class Node:
         return self
 
     def copy(self, primary: Node) -> Node:
-        """Become a standby of a node that runs, whatever was here before."""
+        """Become a standby of a running node, replacing any earlier data."""
         shutil.rmtree(self.data, ignore_errors=True)
         self.run("pg_basebackup", "-D", str(self.data), "-d", primary.dsn, "-c", "fast", "-N", "-X", "stream")
         (self.data / "standby.signal").touch()
@@ -89,11 +89,11 @@ class Node:
         return self
 
     def follow(self, primary: Node) -> None:
-        """Get what is written from another node from now on."""
+        """Replicate from another node from now on."""
         self.set("primary_conninfo", f"{primary.dsn} application_name={self.name}")
 
     def set(self, name: str, value: str) -> None:
-        """Change a setting, also of a server that runs."""
+        """Change a setting, even while the server runs."""
         with (self.data / "postgresql.auto.conf").open("a") as file:
             file.write(f"{name} = '{value}'\n")
         if self.process is not None:
@@ -119,7 +119,7 @@ class Node:
             return cursor.fetchall() if cursor.description else []
 
     def processes(self) -> list[int]:
-        """The ids of all its processes."""
+        """Return the ids of all its processes."""
         assert self.process is not None
         found = [self.process.pid]
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -132,30 +132,30 @@ class Node:
         return found
 
     def kill(self) -> None:
-        """End all of it at once, as a machine that fails would."""
+        """Kill all its processes at once, like a machine that fails."""
         assert self.process is not None
-        # So that it starts no other meanwhile.
+        # So that it cannot start another one meanwhile.
         self.process.send_signal(signal.SIGSTOP)
         self._send(signal.SIGKILL)
         self.process.wait()
         self.process = None
 
     def pause(self) -> None:
-        """Let nothing of it go on, as a machine that hangs would."""
+        """Suspend all its processes, like a machine that hangs."""
         self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Let it continue."""
         self._send(signal.SIGCONT)
 
     def _send(self, number: signal.Signals) -> None:
         for pid in reversed(self.processes()):
-            # Some end by themselves meanwhile.
+            # Some exit by themselves meanwhile.
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def stop(self) -> None:
-        """Stop it; what is connected is cut off."""
+        """Stop it and cut off its connections."""
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(60)
@@ -163,7 +163,7 @@ class Node:
 
 
 class Cluster:
-    """Three nodes, of which one is the primary. Use it as a context manager."""
+    """Three nodes, one of which is the primary. Use it as a context manager."""
 
     def __init__(self, *, synchronous: bool = True) -> None:
         self._synchronous = synchronous
@@ -173,12 +173,12 @@ class Cluster:
 
     @property
     def standbys(self) -> list[Node]:
-        """The nodes that run and are not the primary."""
+        """The running nodes other than the primary."""
         return [node for node in self.nodes if node is not self.primary and node.process is not None]
 
     @property
     def dsn(self) -> str:
-        """How to connect to whichever is the primary."""
+        """The connection string for the current primary."""
         ports = ",".join(str(node.port) for node in self.nodes)
         hosts = ",".join("127.0.0.1" for _ in self.nodes)
         return f"host={hosts} port={ports} user=postgres dbname=postgres"
@@ -208,20 +208,20 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def settle(self) -> None:
-        """Wait until every standby that runs is connected to the primary."""
+        """Wait until every running standby is connected to the primary."""
         wanted = {(node.name,) for node in self.standbys}
         statement = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming'"
         until(lambda: wanted <= set(self.primary.ask(statement)), "the standbys to follow")
 
     def fail_over(self) -> Node:
-        """Kill the primary, promote the standby that has more, and return the node that was killed."""
+        """Kill the primary, promote the standby that has more data, and return the killed node."""
         killed = self.primary
         killed.kill()
         self.promote()
         return killed
 
     def promote(self, chosen: Node | None = None) -> None:
-        """Make a standby the primary: the one that has more, if none is chosen."""
+        """Make a standby the primary: the one that has more data, if none is chosen."""
 
         def has(node: Node) -> int:
             rows = node.ask(
@@ -237,6 +237,6 @@ class Cluster:
             node.follow(self.primary)
 
     def rejoin(self, node: Node) -> None:
-        """Let a node that was killed begin anew as a standby."""
+        """Start a killed node again as a standby."""
         node.copy(self.primary).start()
         self.settle()

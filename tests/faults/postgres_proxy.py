@@ -1,6 +1,6 @@
-"""A proxy on the way to PostgreSQL that cuts a connection at the COMMIT of a chosen transaction, or hangs.
+"""A proxy in front of PostgreSQL that cuts a connection at the COMMIT of a chosen transaction, or hangs.
 
-It reads the messages of the protocol as far as that needs: where each ends, and which statement is executed.
+It parses only as much of the protocol as that needs: message boundaries and executed statements.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _BOUND, _PARSED, _QUERY = b"B", b"P", b"Q"
 
 @dataclass
 class Statements:
-    """What a client sends on one connection."""
+    """The messages of a client on one connection."""
 
     _started: bool = False
     _rest: bytes = b""
     _prepared: dict[bytes, bytes] = field(default_factory=dict)
 
     def split(self, data: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the messages that are whole by now, each with the statement that it executes, if any."""
+        """Return the complete messages, each with the statement that it executes, if any."""
         self._rest += data
         found = []
         while True:
@@ -53,18 +53,18 @@ class Statements:
 
 @dataclass(eq=False)
 class _Connection:
-    """One connection through the proxy, and what is done to it."""
+    """A connection through the proxy, and its fate."""
 
     to_client: asyncio.StreamWriter
     to_server: asyncio.StreamWriter
     statements: Statements = field(default_factory=Statements)
     marked: bool = False
-    """The transaction is the chosen one."""
+    """Whether the transaction is the chosen one."""
     cut_at_answer: bool = False
     hangs: bool = False
 
     async def send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
-        # Of one that hangs all is read, as a network that drops it would leave room for more.
+        # A hanging connection is still read, because a network that drops packets would have room for more.
         if not self.hangs:
             writer.write(data)
             await writer.drain()
@@ -75,7 +75,7 @@ class _Connection:
 
 
 class PostgresProxy(CuttingProxy):
-    """Use it as a context manager; `dsn` is the way through it."""
+    """Use it as a context manager; `dsn` is the connection string through it."""
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
@@ -83,11 +83,11 @@ class PostgresProxy(CuttingProxy):
         self._chosen, self._before, self._hangs = b"", False, False
         self._away = self._silent = False
         self.met = 0
-        """So many connections were cut, or began to hang, at a COMMIT."""
+        """How many connections were cut, or hung, at a COMMIT."""
 
     @property
     def dsn(self) -> str:
-        """How to connect through it; what is encrypted it could not read."""
+        """The connection string through the proxy, without encryption, which it could not read."""
         host, port = self.address.split(":")
         plain = "sslmode=disable gssencmode=disable connect_timeout=2"
         return f"host={host} port={port} user=postgres dbname=postgres {plain}"
@@ -95,12 +95,12 @@ class PostgresProxy(CuttingProxy):
     def cut_commit(self, chosen: str, *, before: bool, hang: bool = False) -> None:
         """Cut the connection at the next COMMIT of a transaction in which this text was sent, or let it hang.
 
-        That is before the COMMIT is forwarded, or else when its answer is there.
+        That happens before the COMMIT is forwarded, or when its response arrives.
         """
         self._before, self._hangs, self._chosen = before, hang, chosen.encode()
 
     def hang(self, *, silent: bool = False) -> None:
-        """Let nothing pass on the connections there are, nor if `silent` on new ones, and tell nobody."""
+        """Pass nothing on existing connections and, if `silent`, on new ones, without closing any."""
 
         async def hang() -> None:
             self._silent = silent
@@ -110,12 +110,12 @@ class PostgresProxy(CuttingProxy):
         self._in_loop(hang)
 
     def leave(self) -> None:
-        """Cut all connections, and take no new ones until `come_back`."""
+        """Cut all connections, and accept no new ones until `come_back`."""
         self._away = True
         self.cut()
 
     def come_back(self) -> None:
-        """Take connections, and let all pass on new ones."""
+        """Accept connections, and pass everything on new ones."""
         self._away = self._silent = False
 
     def _cut(self) -> None:

@@ -1,8 +1,8 @@
-"""What a disk may hold after a loss of power, made of the record of what was written and synced to it.
+"""What a disk may hold after a loss of power, computed from a record of its writes and syncs.
 
-A sync makes what was written before it to the same file last; names last when their folder was synced.
-Of all else any part may have come to the disk: each write wholly, in some of its sectors, or not at
-all, whatever the order.
+A sync makes all earlier writes to the same file durable; names become durable when their folder is synced.
+Any part of the rest may be on the disk: each write entirely, in some of its sectors, or not at all, in any
+order.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def read_trace(path: Path) -> list[Record]:
     return records
 
 
-# What becomes of a write: tells which of its bytes came to the disk, in pieces.
+# The fate of a write: returns the pieces of its bytes that are on the disk.
 Fate = Callable[[Record], list[tuple[int, bytes]]]
 
 
 def whole(record: Record) -> list[tuple[int, bytes]]:
-    """The fate of what was synced."""
+    """Keep all of a synced write."""
     return [(record.offset, record.data)]
 
 
 def fate(name: str, chance: random.Random) -> Fate:
-    """Return what becomes of unsynced writes: "dropped", "kept", "mixed" or "torn"."""
+    """Return the fate of unsynced writes by name: "dropped", "kept", "mixed" or "torn"."""
 
     def torn(record: Record) -> list[tuple[int, bytes]]:
-        """Each sector for itself."""
+        """Decide for each sector alone."""
         pieces, start, end = [], record.offset, record.offset + len(record.data)
         while start < end:
             stop = min(start - start % _SECTOR_BYTES + _SECTOR_BYTES, end)
@@ -79,7 +79,7 @@ class _File:
     unsynced: list[Record] = field(default_factory=list)
 
     def settle(self, became: Fate) -> None:
-        """Let what was not synced come to the disk in so far as it does."""
+        """Apply the fate of unsynced writes."""
         for record in self.unsynced:
             _apply(self.durable, record, became(record))
         self.unsynced.clear()
@@ -97,7 +97,7 @@ def _apply(content: bytearray, record: Record, pieces: list[tuple[int, bytes]]) 
 
 
 class LostPower:
-    """The disk below a folder, whose power is lost after these records; `became` is a name of a fate."""
+    """The disk below a folder that loses power after these records; `became` is the name of a fate."""
 
     def __init__(self, records: Sequence[Record], folder: Path, became: str, chance: random.Random) -> None:
         self._root = str(folder)
@@ -122,21 +122,21 @@ class LostPower:
                 file.unsynced.append(record)
         elif file is None:
             if record.kind == _SYNC:
-                # Only the folder above the first one was there before, and is not known by its number.
+                # Only the folder above the first one existed before, and its number is unknown.
                 self._sync_folder(self._folders.get(record.inode, self._root.rpartition("/")[0]))
         elif record.kind == _SYNC:
             file.settle(whole)
         else:
-            # No later sync covers it: after one that failed the pages count as clean.
+            # No later sync covers it: after a failed one the pages count as clean.
             file.settle(self._became)
 
     def _take_name(self, record: Record) -> None:
         if record.kind == _CREATE:
-            # The number may have been that of a file or a folder that is gone.
+            # The number may have belonged to a file or folder that is gone.
             self._files[record.inode] = self._created[id(record)] = _File()
         elif record.kind == _MKDIR:
             self._folders[record.inode] = record.path
-            # So may this one: what is synced from here on is the folder.
+            # Also here: later syncs of this number sync the folder.
             self._files.pop(record.inode, None)
         elif record.kind == _RENAME:
             source, target = record.path.split("\0")
@@ -148,7 +148,7 @@ class LostPower:
         self._unsynced_names = [r for r in self._unsynced_names if _parent(r) != folder]
 
     def write_image(self, into: Path) -> None:
-        """Write to a folder what the disk may hold of the one that was lost. Once only."""
+        """Write the possible contents of the lost disk to a folder. Call it only once."""
         names: dict[str, _File | None] = {}
         kept = [r for r in self._unsynced_names if self._chance.random() < self._odds]
         for record in (*self._names, *kept):
@@ -162,7 +162,7 @@ class LostPower:
             if file is not None:
                 file.settle(self._became)
                 target.write_bytes(file.durable)
-                # Modes are not recorded: of all that is looked at none is for others.
+                # Modes are not recorded, and none of the files to check is accessible to others.
                 target.chmod(0o600)
 
     def _apply_name(self, names: dict[str, _File | None], record: Record) -> None:
@@ -183,7 +183,7 @@ def _parent(record: Record) -> str:
 
 
 def _reachable(names: dict[str, _File | None], path: str, root: str) -> bool:
-    """Whether all folders above a path came to the disk."""
+    """Return whether all folders above a path are on the disk."""
     folder = path
     while folder != root:
         folder = folder.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Processes that run on a recorded disk, and what that may hold after a loss of power at some time."""
+"""Processes that run on a recorded disk, and its possible contents after a loss of power at some time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from faults.power_loss import FATES, LostPower, Record, read_trace
 
 
 class RecordedDisk:
-    """All that comes to the folder `data_dir`, which is not there yet."""
+    """Records everything written to the folder `data_dir`, which must not exist yet."""
 
     def __init__(self, folder: Path) -> None:
         self.data_dir = folder / "disk" / "data"
@@ -37,11 +37,11 @@ class RecordedDisk:
 
     @cached_property
     def records(self) -> list[Record]:
-        """All that came to the disk; to be asked for at the end."""
+        """The whole record of the disk; use it only at the end."""
         return read_trace(self._trace)
 
     def lose_power(self, into: Path, chance: random.Random, cut: int | None = None) -> int:
-        """Write what the disk may hold after a loss of power after so many records; return how many.
+        """Write possible contents of the disk after losing power after that many records; return how many.
 
         None: at any time.
         """

@@ -1,4 +1,4 @@
-"""What a store holds after a fault, compared with what was acknowledged before it."""
+"""The contents of a store after a fault, compared with earlier acknowledged writes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from memory_service.store import Store
 
 
 class Held(NamedTuple):
-    """What a data directory holds."""
+    """The contents of a data directory."""
 
     found: dict[str, str]
     """Its subjects."""
     known: list[bool]
-    """Which operations it knows by their request."""
+    """For each operation, whether it is known by its request."""
     damaged: list[str]
-    """Snapshots of indexes that its records tell of and that are not as they were when that was written."""
+    """Index snapshots that the records mention and that have changed since they were recorded."""
 
 
 async def look_at(data_dir: Path, operations: list[Operation], case: str = CASE) -> Held:
-    """Open a data directory and look at everything. All that it holds has to be consistent."""
+    """Open a data directory and check that all its contents are consistent."""
     store = find_case(case).make(data_dir)
     with capture_logs() as logged:
         await store.open()
@@ -49,12 +49,12 @@ async def look_at(data_dir: Path, operations: list[Operation], case: str = CASE)
 def _database(records: Path, case: str) -> Any:
     if case == ENCRYPTED.name:
         return open_unchanged(records, KEY.derive("records"))
-    # Another SQLite than the store's.
+    # A different SQLite from the store's.
     return sqlite3.connect(records)
 
 
 def _tells_of_damage(entry: Any) -> bool:
-    # Columns that are behind the records by much are left aside, too.
+    # Columns that are far behind the records are also left aside.
     event = entry["event"]
     return event == "index_snapshot_refused" or (
         event == "index_columns_refused" and entry["reason"] == "damaged"
@@ -83,11 +83,11 @@ def _namespace(operation: Operation) -> str:
 
 
 def losses(operations: list[Operation], cut: int, found: dict[str, str], known: list[bool]) -> list[str]:
-    """Return what was acknowledged before the cut and is not there, and what is there by half."""
+    """Return the acknowledged writes from before the cut that are missing, and the partial ones."""
     expected: dict[str, str | None] = {}
     lost = []
     for operation, is_known in zip(operations, known, strict=True):
-        # The receipt is part of a write: where the write is in doubt, it tells what else is there.
+        # The receipt is part of a write: if the write is in doubt, it shows whether the rest must exist.
         if operation.done(cut) or is_known:
             expected |= operation.effects
         if operation.done(cut) and not is_known:

@@ -1,7 +1,8 @@
-"""A process that works a store on a recorded disk, and tells what was acknowledged when.
+"""A process that uses a store on a recorded disk, and reports when each write was acknowledged.
 
 Usage: python -m faults.store_workload DATA_DIR REPORT NUMBER CASE [--normal] [--on IMAGE]; its environment is
-that of a `Disk`. With an image, what a loss of power left there is on the disk before that begins.
+that of a `Disk`. The disk starts with the contents of the image, if there is one: the result of an earlier
+loss of power.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _IDS = 60
 
 
 class Operation(msgspec.Struct):
-    """A write: what it makes of its subjects (None: they are gone), and its place in the disk's record."""
+    """A write: the new contents of its subjects (None: removed), and its place in the disk's record."""
 
     effects: dict[str, str | None]
     request: str
@@ -45,7 +46,7 @@ class Operation(msgspec.Struct):
 
 
 class Work(msgspec.Struct):
-    """What was written, and when the store was first opened and open, in the disk's record."""
+    """The writes, and when the store was first opening and open, in the disk's record."""
 
     operations: list[Operation]
     opening: int
@@ -53,17 +54,17 @@ class Work(msgspec.Struct):
 
 
 def vector_of(text: str) -> Vector:
-    """The vector of a text."""
+    """Return the vector of a text."""
     return np.random.default_rng(list(text.encode())).standard_normal(DIMENSION).astype(np.float32)
 
 
 def item(namespace: str, item_id: str) -> str:
-    """The name of an item among the subjects."""
+    """Return the name of an item among the subjects."""
     return f"item {namespace} {item_id}"
 
 
 def state(namespace: str, key: str) -> str:
-    """The name of a state among the subjects."""
+    """Return the name of a state among the subjects."""
     return f"state {namespace} {key}"
 
 
@@ -73,7 +74,7 @@ Call = Callable[[SqliteStore], Awaitable[object]]
 class Plan:
     """Draws one write after the other; those of a round have no subject in common.
 
-    `name` begins all names, so that they are not those of another plan.
+    `name` is the prefix of all names, which keeps them distinct from those of another plan.
     """
 
     def __init__(self, chance: random.Random, name: str = "r") -> None:
@@ -83,12 +84,12 @@ class Plan:
         self._there: dict[str, set[str]] = {name: set() for name in (*NAMESPACES, SCRATCH)}
 
     def fill(self, namespace: str) -> tuple[Operation, Call]:
-        """Return a write of so many items that there is a graph, whose snapshot is saved."""
+        """Return a write of enough items for a graph, whose snapshot is saved."""
         self._count += 1
         return self._items(namespace, [f"i{n}" for n in range(_IDS)])
 
     def round(self) -> list[tuple[Operation, Call]]:
-        """Return writes to be made at the same time."""
+        """Return writes to make at the same time."""
         taken: set[str] = set()
         drawn = []
         for _ in range(self._chance.randint(1, 6)):
@@ -153,7 +154,7 @@ class Plan:
     def _mixed(
         self, namespace: str, there: list[str], free: list[str], taken: set[str]
     ) -> tuple[Operation, Call]:
-        """A put, a removal and a save in one write."""
+        """Return a put, a removal and a save in one write."""
         put, gone = self._chance.sample(free, 2)
         keys = [key for key in map(str, range(20)) if state(namespace, key) not in taken]
         key, text, value = self._chance.choice(keys), f"kiwi {self._name()} {put}", self._name()
@@ -188,8 +189,8 @@ async def _make(disk: Disk, store: SqliteStore, operation: Operation, call: Call
 async def work(
     data_dir: Path, disk: Disk, chance: random.Random, case: str, *, is_new: bool, normal: bool
 ) -> Work:
-    """Write, flush and reopen; return what was written."""
-    # Of those who work on the same folder each draws names of its own.
+    """Write, flush and reopen; return the writes."""
+    # Each process that uses the same folder draws its own names.
     plan, made = Plan(chance, f"r{chance.randrange(1 << 32)}-"), list[Operation]()
     opening = disk["records"]
     store = await _open(data_dir, case, normal=normal)
@@ -203,7 +204,7 @@ async def work(
             calls.append(store.flush())
         await asyncio.gather(*calls)
         if not has_flushed and len(made) > _OPERATIONS // 2:
-            # Of what was not read since it was opened there is no index to be saved.
+            # A namespace that was not read since the store was opened has no index to save.
             await words_found(store, "kiwi", NAMESPACES[0])
             await store.flush()
             has_flushed = True

@@ -26,7 +26,7 @@ FLAGS = ["--audit", "--embedder", "none"]
 
 
 class Writer(threading.Thread):
-    """Adds an item and deletes it, again and again, until the server is gone."""
+    """Adds an item and deletes it, repeatedly, until the server is gone."""
 
     def __init__(self, server: ServerProcess, name: str) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Writer(threading.Thread):
 
 
 def load_until_killed(server: ServerProcess, chance: random.Random, round_number: int) -> list[str]:
-    """Kills the server after some deletes, and returns the ids whose deletion was acknowledged."""
+    """Kill the server after some deletes, and return the ids whose deletion was acknowledged."""
     writers = [Writer(server, f"{round_number}-{number}") for number in range(THREADS)]
     for writer in writers:
         writer.start()
@@ -82,7 +82,7 @@ def test_a_log_of_killed_servers_verifies_and_has_every_delete(tmp_path: Path, s
         with ServerProcess(data_dir, flags=flags) as server:
             deleted += load_until_killed(server, chance, number)
         assert verify(folder, key=key).problem is None
-        # A loss of power can leave half a line, a kill cannot: here it is made.
+        # A loss of power can leave half a line, a kill cannot: here it is simulated.
         if number == 0 or chance.random() < 0.5:
             with files_of(folder)[-1][1].open("ab") as file:
                 file.write(b'{"sequence":' + b"7" * chance.randint(0, 90))

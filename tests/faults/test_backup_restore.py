@@ -1,4 +1,4 @@
-"""R17: a backup under load is of one moment, restores elsewhere, and is refused when it is damaged."""
+"""R17: a backup under load is of one moment, restores elsewhere, and is rejected if it is damaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memory_service.v1 import admin_pb2
 from server_process import ServerProcess
 
 NAMESPACES = ("a", "b", "c")
-# Restores a backup, and ends itself before the folder gets its name.
+# Restores a backup, and kills itself before the folder gets its name.
 _DIES_AT_RENAME = """
 import os, signal, sys
 sys.addaudithook(lambda event, _: event == "os.rename" and os.kill(os.getpid(), signal.SIGKILL))
@@ -34,7 +34,7 @@ main()
 
 
 def command(*arguments: object, exit_code: int = 0, address: str = "", stdin: str | None = None) -> str:
-    """Run a command; return what it printed, errors too."""
+    """Run a command; return its output, including errors."""
     env = {"MEMORY_SERVICE_ADDRESS": address} if address else {}
     ended = CliRunner(env=env).invoke(main, [str(argument) for argument in arguments], input=stdin)
     assert ended.exit_code == exit_code, (ended.output, ended.exception)
@@ -89,7 +89,7 @@ def test_the_drill(backup: Path, tmp_path: Path, connect: Connect) -> None:
         api = connect(server)
         stored = {name: [int(item.id) for item in api.items(name)] for name in NAMESPACES}
         count = second["item_count"]
-        # Every namespace as of one moment: what was written before, and nothing that was written after.
+        # Every namespace as of one moment: all earlier writes, and no later ones.
         assert sorted(number for numbers in stored.values() for number in numbers) == list(range(count))
         assert all(numbers == list(range(at, count, 3)) for at, numbers in enumerate(stored.values()))
         assert sum(api.stats(name).revision for name in NAMESPACES) == second["revision"]
@@ -108,7 +108,7 @@ def test_an_empty_folder_is_restored_to_and_a_full_one_is_not(copied: Path, tmp_
 
 
 def _damages(copied: Path) -> Iterator[str]:
-    """Damage a backup in one way after the other; it is mended in between."""
+    """Damage a backup in one way after the other; it is repaired in between."""
     chance = drawn("damage")
     records, manifest = copied / "records.db", copied / "manifest.json"
     whole, told = records.read_bytes(), manifest.read_text()
@@ -168,7 +168,7 @@ def test_a_restore_that_loses_power_leaves_nothing_or_everything(copied: Path, t
 
 
 def _fill(api: Api, namespace: str) -> None:
-    """Write what each service keeps."""
+    """Write a record of each service."""
     names = ("Add", "StoreInteraction", "StoreReflection", "SaveMemory", "AddDocument")
     for method in (method for method in METHODS if method.name in names):
         api.call(method, valid_request(method, namespace))
@@ -176,7 +176,7 @@ def _fill(api: Api, namespace: str) -> None:
 
 
 def _exported(address: str, namespace: str) -> list[dict[str, object]]:
-    """What an export tells of a namespace, but for what the server that has it decides."""
+    """Return an export of a namespace, except for values that its server sets."""
     lines = command("export", "--namespace", namespace, address=address).splitlines()
     records = [json.loads(line) for line in lines]
     for record in records:

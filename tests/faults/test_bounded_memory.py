@@ -55,14 +55,14 @@ FORKED = multiprocessing.get_context("fork")
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Attacked]:
-    """Each attack meets a server of its own: what another one left is not idle."""
+    """Each attack has its own server, because an attacked one is no longer idle."""
     with attacked("open", tmp_path) as server:
         yield server
 
 
 @pytest.fixture(params=["open", "with credentials", "without"])
 def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
-    """A server that asks for no credentials, and one that does, of whom has one and of whom has none."""
+    """A server that needs no credentials, and one that does, with an attacker that has some or none."""
     with attacked("open" if request.param == "open" else "guarded", tmp_path) as server:
         yield Door(server, request.param != "without")
 
@@ -85,7 +85,7 @@ def repeated(attacks: Sequence[Attack]) -> None:
 
 
 def beside_attacks(server: Attacked, attacks: Sequence[Attack]) -> None:
-    """Check what is seen beside attacks, which have a process of their own: they would hold up who looks."""
+    """Check a server during attacks, which run in a separate process so as not to slow the checks down."""
     begin = FORKED.Event()
 
     def attack() -> None:
@@ -134,7 +134,7 @@ def test_messages_of_which_the_end_never_comes(door: Door, path: str) -> None:
     def attack() -> None:
         connection = opened(door.server, headers)
         h2.send_in_turns(connection, dict.fromkeys(range(1, 2 * STREAMS, 2), part), end=False)
-        time.sleep(1)  # What is held for a while, not what passes.
+        time.sleep(1)  # held for a while, rather than passing through
         connection.close()
 
     beside_attacks(door.server, [attack])

@@ -30,10 +30,10 @@ LIBRARY = Path(libfaketime.__file__).parent / "vendor" / "libfaketime" / "src" /
 
 
 class MachineClock:
-    """The clock of a server's machine. The clock that cannot be set is left alone, as on a real one.
+    """The clock of a server's machine. The monotonic clock is unaffected, as on a real one.
 
-    In a soak libfaketime sets it for the whole process. That is no machine for every run: native code that
-    waits for a time of the day computes it from this clock, and the kernel compares it with the true one.
+    In a soak, libfaketime sets it for the whole process. That does not work for every run: native code that
+    waits until a time of day computes it from this clock, and the kernel compares it with the true one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,14 +41,14 @@ class MachineClock:
         self.set(0)
 
     def set(self, seconds: int) -> None:
-        """Let it go ahead of the true time by so much."""
+        """Set the clock ahead of the true time by this much."""
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+d}")
         new.replace(self._file)
 
     @property
     def how(self) -> dict[str, Any]:
-        """What starts a server with this clock."""
+        """The arguments that start a server with this clock."""
         if SOAK:
             return {"env": self._env}
         env = {"CLOCK_FILE": str(self._file), **SMALL_GRAPHS, **SWEEP}
@@ -56,14 +56,14 @@ class MachineClock:
 
     @property
     def _env(self) -> dict[str, str]:
-        """What gives a server this clock."""
+        """The environment that gives a server this clock."""
         return {
             "LD_PRELOAD": str(LIBRARY),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            # Or waits on conditions that go by the other clock, such as Python's for its GIL, are moved by
-            # the jumps all the same: they end at once, and threads spin, or last a day.
+            # Otherwise the jumps also move waits on conditions that use the monotonic clock, such as Python's
+            # for its GIL: they end at once, and threads spin, or they last a day.
             "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             **SMALL_GRAPHS,
             **SWEEP,
@@ -95,13 +95,13 @@ def lasting(seconds: float) -> Duration:
 
 
 def let_sweep(api: Api) -> None:
-    """Return when what had expired by now was removed: the sweep goes by the time of expiry."""
+    """Wait until everything that has expired is removed: the sweep goes by the time of expiry."""
     api.add("clock/sweep", text="short", ttl=lasting(0.001))
     eventually(lambda: api.stats("clock/sweep").item_count == 0, "a sweep")
 
 
 def is_there(api: Api, name: str) -> list[bool]:
-    """Whether an item and a state of this name are there, by every way to ask."""
+    """Return whether an item and a state of this name are there, for every way to ask."""
     get, load = (
         pb.GetRequest(namespace=NAMESPACE, id=name),
         state_pb2.LoadStateRequest(namespace=NAMESPACE, key=name),
@@ -136,7 +136,7 @@ def test_nothing_ends_early_or_comes_back(clock: MachineClock, api: Api) -> None
             assert is_there(api, name) == [True] * 8, (name, ahead_s)
         get = pb.GetRequest(namespace=NAMESPACE, id=f"second-{number}")
         eventually(lambda: outcome(lambda: api.memory.Get(get)) is not grpc.StatusCode.OK, "its end")  # noqa: B023
-        # Never early by more than a tenth, which is how fast the server's clock follows the machine's.
+        # Never early by more than a tenth, the rate at which the server's clock follows the machine's.
         assert time.monotonic() - began > 0.9
         let_sweep(api)
         for earlier in range(number + 1):

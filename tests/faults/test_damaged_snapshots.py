@@ -1,5 +1,4 @@
-"""Damaged snapshots of graphs and of the views around them: no crash and no wrong answer, whatever is in
-their files and manifests."""
+"""Damaged snapshots of graphs and of views, in files or manifests: no crash and no wrong answer."""
 
 from __future__ import annotations
 
@@ -47,12 +46,12 @@ QUERIES = random_vectors(10, DIMENSION, stream=9)
 
 
 def vectors_of(namespace: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The vectors of a namespace's items, by number."""
+    """Return the vectors of a namespace's items, by number."""
     return random_vectors(COUNT, DIMENSION, stream=NAMESPACES.index(namespace))
 
 
 async def fill(data_dir: Path, dimension: int = DIMENSION, count: int = COUNT) -> None:
-    """Make a data directory whose namespaces have their graphs saved."""
+    """Make a data directory with saved graphs in its namespaces."""
     store = SqliteStore(data_dir, GRAPH)
     await store.open()
     for namespace in NAMESPACES:
@@ -67,12 +66,12 @@ async def fill(data_dir: Path, dimension: int = DIMENSION, count: int = COUNT) -
 
 
 def fields_of(number: int) -> dict[str, Any]:
-    """What else is said of an item."""
+    """Return the other fields of an item."""
     return {"session_id": f"s{number % 3}", "labels": {"topic": f"t{number % 5}"}}
 
 
 class Saved:
-    """A data directory whose server has ended."""
+    """A data directory whose server has stopped."""
 
     def __init__(self, data_dir: Path, chance: random.Random) -> None:
         self.data_dir = data_dir
@@ -80,27 +79,27 @@ class Saved:
         self.chance = chance
 
     def manifests(self) -> dict[int, Any]:
-        """The manifests, by the uid of their namespace."""
+        """Return the manifests, by the uid of their namespace."""
         with closing(sqlite3.connect(self.data_dir / "records.db")) as database:
             return {
                 uid: json.loads(text) for uid, text in database.execute("SELECT uid, manifest FROM snapshots")
             }
 
     def record(self, uid: int, manifest: Any) -> None:
-        """Put a manifest in the place of a namespace's; what is no text becomes JSON."""
+        """Replace a namespace's manifest; anything but text is stored as JSON."""
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)
-        # Closed at once: closed later, it would take the log away from a store that is open.
+        # Closed at once: closing later would take the log from an open store.
         with closing(sqlite3.connect(self.data_dir / "records.db")) as database, database:
             database.execute("UPDATE snapshots SET manifest = ? WHERE uid = ?", (text, uid))
 
     def files(self, part: str) -> list[Path]:
-        """The files of one kind, one for each namespace."""
+        """Return the files of one kind, one for each namespace."""
         found = [self.folder / manifest[part]["name"] for manifest in self.manifests().values()]
         assert len(found) == len(NAMESPACES) and all(path.exists() for path in found)
         return found
 
     def sign(self) -> None:
-        """Let the manifests say that the files are as they should be."""
+        """Update the sizes and checksums in the manifests to match the files."""
         for uid, manifest in self.manifests().items():
             for part in PARTS:
                 path = self.folder / manifest[part]["name"]
@@ -118,7 +117,7 @@ def _flipped(content: bytearray, at: int) -> bytearray:
 
 
 def _header(at: int, value: int) -> Change:
-    """Another number at this place of hnswlib's header."""
+    """Put another number at this place in hnswlib's header."""
 
     def change(content: bytearray, _: random.Random) -> bytearray:
         struct.pack_into("<Q", content, 8 * at, value)
@@ -152,7 +151,7 @@ SIGNED: dict[str, Change] = {
 
 
 def _header_of_columns(**changes: Any) -> Change:
-    """Something else in the header of a file of columns."""
+    """Change something in the header of a file of columns."""
 
     def change(content: bytearray, _: random.Random) -> bytes:
         source = io.BytesIO(content)
@@ -167,7 +166,7 @@ def _header_of_columns(**changes: Any) -> Change:
 def _array_of_columns(
     at: int, change_array: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 ) -> Change:
-    """Another array in this place of a file of columns; the header has the place 0."""
+    """Replace the array at this place in a file of columns; the header has place 0."""
 
     def change(content: bytearray, _: random.Random) -> bytes:
         source, target = io.BytesIO(content), io.BytesIO()
@@ -216,7 +215,7 @@ SIGNED_COLUMNS: dict[str, Change] = {
     "of postings without counts": _array_of_columns(16, lambda array: array[1:]),
 }
 
-# Each takes a second, and all of them are refused where the file is read.
+# Each takes a second, and all of them are rejected when the file is read.
 CHECKED_COLUMNS = drawn("checked").sample(sorted(SIGNED_COLUMNS), rounds(6, len(SIGNED_COLUMNS)))
 
 
@@ -235,7 +234,7 @@ def _missing(*parts: str) -> Damage:
 
 
 def _swapped(*parts: str) -> Damage:
-    """Each namespace has the files of the other, which are of the same size."""
+    """Give each namespace the files of the other, which have the same size."""
 
     def damage(saved: Saved) -> None:
         for part in parts:
@@ -270,7 +269,7 @@ def _manifest(change: Callable[[Any], Any]) -> Damage:
 
 
 def _of_another_store(dimension: int, count: int) -> Damage:
-    """Files that are whole, and signed, but of vectors of another dimension, or of fewer."""
+    """Use files that are complete and signed, but have vectors of another dimension, or fewer."""
 
     def damage(saved: Saved) -> None:
         asyncio.run(fill(saved.data_dir.with_name("another"), dimension, count))
@@ -284,7 +283,7 @@ def _of_another_store(dimension: int, count: int) -> Damage:
 
 
 def _stale(*, with_manifests: bool) -> Damage:
-    """The snapshot of an earlier time, after everything in it has got another vector."""
+    """Restore an earlier snapshot after all of its vectors were replaced."""
 
     def damage(saved: Saved) -> None:
         whole = saved.data_dir.with_name("earlier")
@@ -304,7 +303,7 @@ def _stale(*, with_manifests: bool) -> Damage:
 
 
 async def write_again(data_dir: Path) -> None:
-    """Give every item another item's vector, and then its own again."""
+    """Give every item another item's vector, and then its own one again."""
     store = SqliteStore(data_dir, GRAPH)
     await store.open()
     for namespace in NAMESPACES:
@@ -367,18 +366,18 @@ DAMAGES: dict[str, Damage] = {
 
 
 async def check(data_dir: Path) -> None:
-    """Every search answers from the records, now and when the files are mended."""
+    """Check that every search answers from the records, now and after the files are repaired."""
     for _ in range(2):
         store = SqliteStore(data_dir, GRAPH)
         await store.open()
         for namespace in NAMESPACES:
             live = {f"i{n}": vector for n, vector in enumerate(vectors_of(namespace))}
-            # Each score is compared with the exact one, too.
+            # Each score is also compared with the exact one.
             assert (await recall(store, live, QUERIES, 10, namespace)).is_as_promised
             assert await found_by_vector(store, QUERIES[0], namespace) == set(live)
             assert await words_found(store, "kiwi", namespace) == set(live)
             scores = await word_scores(store, "w7", namespace)
-            # Its neighbours in the conversation have the word near them.
+            # The word also counts for its neighbours in the conversation.
             assert max(scores, key=lambda item_id: scores[item_id]) == "i7" and len(scores) == 6
             by_session = await scan_ids(store, namespace, session_id="s1")
             assert by_session == [f"i{n}" for n in range(1, COUNT, 3)]
@@ -391,14 +390,16 @@ async def check(data_dir: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that nothing has happened to."""
+    """An undamaged data directory."""
     data_dir = tmp_path_factory.mktemp("whole") / "data"
     asyncio.run(fill(data_dir))
     return data_dir
 
 
 def test_a_whole_snapshot_is_used(whole: Path, tmp_path: Path) -> None:
-    """Or the others say nothing; and a damaged one is not. A graph tells neither: it is soon built anew."""
+    """Otherwise the other tests prove nothing. Damaged ones are refused. A graph shows neither: it is soon
+    rebuilt.
+    """
 
     async def search(data_dir: Path) -> None:
         store = SqliteStore(data_dir, GRAPH)
@@ -416,7 +417,7 @@ def test_a_whole_snapshot_is_used(whole: Path, tmp_path: Path) -> None:
 
 
 def test_whole_columns_are_used(whole: Path, tmp_path: Path) -> None:
-    """And damaged ones are not: the records, in which the words are lost here, tell one from the other."""
+    """Damaged ones are not: the words are missing from the records here, which shows what was used."""
 
     async def found(data_dir: Path) -> set[str]:
         store = SqliteStore(data_dir, GRAPH)
@@ -452,7 +453,7 @@ def test_columns_that_do_not_fit_are_refused_although_they_are_signed(
     _of_files("columns", SIGNED_COLUMNS[damage], sign=True)(saved)
     for uid, manifest in saved.manifests().items():
         frozen = snapshots.load_columns(uid, json.dumps(manifest))
-        # What can only be told beside the records is refused there.
+        # Errors that only a comparison with the records reveals are found later.
         assert frozen is None or damage in ("of a later revision", "of another model")
 
 

@@ -1,4 +1,4 @@
-"""The dearest requests that the limits allow, of every RPC: they end soon, and others hardly notice."""
+"""The most expensive requests within the limits, of every RPC: they end soon, and others hardly notice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from grpc_api import METHODS, Api, path
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
-# Minutes of work: in every run test_pieces.py looks at the same from within.
+# Takes minutes; in every run, test_pieces.py measures the same from within.
 _in_soak = pytest.mark.skipif(not SOAK, reason="runs in `make soak`")
 ENDS_WITHIN_S = 30.0
 OTHERS_WAIT_S = 0.2
@@ -40,7 +40,7 @@ RULES = {"rules": [{"action": "quarantine", "reason": "orders", "contains": [ORD
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose tenants are nobody else's."""
+    """A server without other tenants."""
     folder = tmp_path_factory.mktemp("dear")
     (folder / "rules.json").write_text(json.dumps(RULES))
     with ServerProcess(folder / "data", flags=["--write-policy-file", str(folder / "rules.json")]) as process:
@@ -105,13 +105,13 @@ def alone_s(neighbour: Neighbour) -> float:
 
 
 class Greedy:
-    """Who sends requests that are dear."""
+    """A client that sends expensive requests."""
 
     def __init__(self, address: str) -> None:
         self._channel = Api.connect(address).channel
 
     def call(self, method: MethodDescriptor, request: list[bytes]) -> float:
-        """Make a call to its end, and return how long it took. Nothing is encoded or decoded here."""
+        """Make a call and wait for its end; return its duration. Nothing is encoded or decoded here."""
         asks, answers = ("stream" if many else "unary" for many in _streams(method))
         remote: Any = getattr(self._channel, f"{asks}_{answers}")(path(method))
         began = time.perf_counter()
@@ -129,7 +129,7 @@ def _streams(method: MethodDescriptor) -> tuple[bool, bool]:
 
 
 def watch_to_the_end(stream: Any) -> None:
-    """Read a watch until it has told all that was."""
+    """Read a watch up to the present."""
     for raw in stream:
         if not pb.WatchResponse.FromString(raw).HasField("change"):
             break
@@ -155,7 +155,7 @@ UNMENDED = {
     ("AddDocument", "many fragments"): "one transaction of ten thousand fragments",
     ("Backup", "of all"): "reads and writes as much as there is",
 }
-"""What another tenant may notice still, and why: it waits for the disk, or for thousands of rows."""
+"""What another tenant may still notice, and why: it waits for the disk, or for thousands of rows."""
 
 
 def _case(method: MethodDescriptor, dear: Dear) -> Any:
@@ -173,7 +173,7 @@ def test_another_tenant_hardly_notices(
 ) -> None:
     most_s = max(TIMES_ALONE * alone_s, OTHERS_WAIT_S)
     waits: list[float] = []
-    # The machine does other things as well: two of three turns tell.
+    # The machine is also busy with other work, so one slow turn is allowed.
     while len(waits) < TURNS and (not waits or min(waits) > most_s):
         requests = [encoded(request) for request in dear.requests(world)]
         with neighbour, ThreadPoolExecutor(dear.at_once) as senders:

@@ -1,4 +1,4 @@
-"""A full disk: nothing grows, all else goes on, and when there is room again so does the rest."""
+"""A full disk: nothing grows, everything else works, and with free space writes work again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FLAGS = [
 
 
 class SmallDisk(ABC):
-    """A small disk with a data folder on it, and a file of somebody else's that fills it."""
+    """A small disk with a data folder on it, and a file of another program that fills it."""
 
     env: dict[str, str]
 
@@ -47,10 +47,10 @@ class SmallDisk(ABC):
 
     @abstractmethod
     def free_bytes(self) -> int:
-        """The room that is left."""
+        """Return the free space."""
 
     def fill(self, left_bytes: int = 0) -> None:
-        """Let somebody else take all of the disk but for so much."""
+        """Let another program take all of the disk except for this many bytes."""
         taken = self._stranger.stat().st_size if self._stranger.exists() else 0
         descriptor = os.open(self._stranger, os.O_WRONLY | os.O_CREAT)
         try:
@@ -59,7 +59,7 @@ class SmallDisk(ABC):
             os.close(descriptor)
 
     def make_room(self) -> None:
-        """Take it away again."""
+        """Remove that program's file."""
         self._stranger.unlink()
 
 
@@ -73,7 +73,7 @@ class Tmpfs(SmallDisk):
         return found.f_bavail * found.f_frsize
 
     def fill(self, left_bytes: int = 0) -> None:
-        """As above; what it counts is off by some pages, so the last of them are taken one by one."""
+        """Fill the disk. The free space is off by some pages, so the last of them are taken one by one."""
         super().fill(left_bytes)
         if not left_bytes:
             with suppress(OSError), self._stranger.open("ab", buffering=0) as file:
@@ -82,7 +82,7 @@ class Tmpfs(SmallDisk):
 
 
 class Quota(SmallDisk):
-    """A quota that the server's own system calls keep to, where nothing can be mounted."""
+    """A quota enforced by the server's own system calls, where nothing can be mounted."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -96,14 +96,14 @@ class Quota(SmallDisk):
 
 
 def is_mounted(folder: Path) -> bool:
-    """Make a folder a file system in memory; False where this process may not mount any."""
+    """Mount a file system in memory on a folder; return False if this process may not mount any."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(params=["mounted", "quota"] if SOAK else ["mounted"])
 def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
-    """A small disk, a real one where that can be."""
+    """A small disk, a real one where possible."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if request.param == "mounted" and is_mounted(folder):
@@ -114,7 +114,7 @@ def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]
 
 
 class Filled:
-    """A server, and what is in it by what was acknowledged."""
+    """A server, and its contents according to the acknowledged writes."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -122,14 +122,14 @@ class Filled:
         self.facts = user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
 
     def add(self, text: str = "", **fields: Any) -> pb.MemoryItem:
-        """Add an item whose text is found by itself."""
+        """Add an item that can be found by its text."""
         text = text or f"unique{uuid.uuid4().hex} kiwi"
         item = self.api.add(NS, text=text, **fields)
         self.texts.add(text)
         return item
 
     def is_refused(self) -> None:
-        """A write that makes the records larger is told that the disk is full."""
+        """Check that a write that makes the records larger fails because of the full disk."""
         for request in (
             pb.AddRequest(namespace=NS, item=pb.MemoryItem(text="refused")),
             pb.AddRequest(namespace="new", item=pb.MemoryItem(text="refused")),
@@ -138,7 +138,7 @@ class Filled:
             assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
 
     def is_readable(self) -> None:
-        """Everything that was acknowledged is read and found, and nothing else."""
+        """Check that every acknowledged write is read and found, and nothing else."""
         assert set(self.api.found(NS, limit=-1)) == self.texts
         assert set(self.api.found(NS, query_text="kiwi", limit=-1)) == self.texts
         one = sorted(self.texts)[0]
@@ -150,24 +150,24 @@ class Filled:
         self.texts.remove(item.text)
 
     def takes_writes(self) -> bool:
-        """Whether it takes another write."""
+        """Return whether it accepts another write."""
         return outcome(self.add) is grpc.StatusCode.OK
 
     def flush(self, log: Path) -> None:
-        """Move the log into the database; to write that anew, so that nothing deleted is left, takes room."""
+        """Move the log into the database. Rewriting that, so that nothing deleted is left, takes space."""
         flushed = outcome(lambda: self.api.admin.Flush(admin_pb2.FlushRequest()))
         assert flushed in (grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED)
         eventually(lambda: log.stat().st_size <= MIB, "a log that is short")
 
 
 def is_held(small: SmallDisk) -> bool:
-    """Whether the ballast is there, and takes room."""
+    """Return whether the ballast exists and takes space."""
     ballast = small.data_dir / "ballast"
     return ballast.exists() and ballast.stat().st_blocks * 512 >= BALLAST_BYTES
 
 
 def logged(server: ServerProcess, event: str) -> bool:
-    """Whether the server has logged this."""
+    """Return whether the server has logged this event."""
     return any(f'"{event}"' in line for line in server.log)
 
 
@@ -184,11 +184,11 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
             )
         ).memory
         assert is_held(small)
-        # Or the log may have room for a write that should meet the full disk.
+        # Otherwise the log may have room for a write that should meet the full disk.
         filled.flush(small.data_dir / "records.db-wal")
         filled.add()
 
-        # Full at once: the write that meets it is refused, and the ballast goes.
+        # Suddenly full: the first write is rejected, and the ballast is released.
         small.fill()
         grow_until_refused(filled)
         assert not is_held(small)
@@ -203,7 +203,7 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
         filled.is_readable()
         assert logged(server, "disk_ballast_released")
 
-        # Room: it goes on by itself, with a new ballast.
+        # Free space: the server recovers by itself, with a new ballast.
         small.make_room()
         eventually(filled.takes_writes, "a write that is taken again")
         eventually(lambda: is_held(small), "a new ballast")
@@ -214,14 +214,14 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
         filled.api.add("short", text="expires", expire_time=soon)
         filled.api.add("short", text="stays")
 
-        # Little room: nothing grows any more, with the ballast in place, and what is expired is removed.
+        # Little space: nothing grows any more, the ballast stays in place, and expired items are removed.
         small.fill(left_bytes=FREE_BYTES_MIN // 8)
         eventually(lambda: not filled.takes_writes(), "a refusal for little room")
         assert is_held(small)
         filled.is_refused()
         told = refusal(filled.api.admin.Backup, admin_pb2.BackupRequest(name="none"))
         assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
-        # None at all: the deletion that meets it is made all the same.
+        # No space: a deletion is made nevertheless.
         small.fill()
         for item in items[75:]:
             filled.delete(item)
@@ -231,7 +231,7 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
         filled.is_readable()
         server.kill()
 
-    # It also starts on a full disk, with all that was acknowledged.
+    # It also starts on a full disk, with all acknowledged writes.
     with ServerProcess(small.data_dir, flags=FLAGS, env=small.env) as server:
         filled.api = connect(server)
         filled.is_readable()
@@ -244,7 +244,7 @@ def test_a_full_disk_stops_what_grows_and_nothing_else(small: SmallDisk, connect
 def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
     small: SmallDisk, connect: Connect
 ) -> None:
-    """Nothing is held back: the disk itself says it, in the middle of writing the database anew."""
+    """There is no reserve: the disk itself fails in the middle of rewriting the database."""
     flags = ["--embedder", "none", "--ballast-bytes", "0", "--disk-free-bytes-min", "0"]
     with ServerProcess(small.data_dir, flags=flags, env=small.env) as server:
         filled = Filled(connect(server))
@@ -259,7 +259,7 @@ def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
         for _ in range(2):
             told = refusal(filled.api.admin.Flush, admin_pb2.FlushRequest())
             assert (told.code, told.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORAGE_FULL")
-            # The log that it began gives its room back.
+            # The log that it started shrinks again.
             eventually(lambda: log.stat().st_size <= MIB, "a log that is short")
             filled.add()
             filled.is_readable()
@@ -272,7 +272,7 @@ def test_an_erasure_for_which_there_is_no_room_is_told_and_breaks_nothing(
 def test_a_deletion_for_which_even_the_ballast_is_too_small_is_refused_and_not_tried_for_ever(
     small: SmallDisk, connect: Connect
 ) -> None:
-    """What is in the log needs more room in the records than there is: no checkpoint makes any."""
+    """Moving the log into the records takes more space than there is: a checkpoint frees none."""
     flags = ["--embedder", "none", "--ballast-bytes", str(MIB // 16), "--disk-free-bytes-min", "0"]
     with ServerProcess(small.data_dir, flags=flags, env=small.env) as server:
         filled = Filled(connect(server))
@@ -301,7 +301,7 @@ DELETIONS = 50
 
 
 def intents(data_dir: Path) -> list[str]:
-    """The ids of items whose deletion is on disk in the audit log, which is whole."""
+    """Return the ids of items whose deletion is in the audit log on disk; the log must be intact."""
     assert verify(data_dir / "audit").problem is None
     return [line.ids[0] for line in entries(data_dir / "audit") if line.event == "intent" and line.ids]
 
@@ -344,7 +344,7 @@ def test_a_server_with_an_audit_log_starts_on_a_full_disk(small: SmallDisk, conn
 
 
 def test_refused_writes_use_up_no_room_that_deletions_need(small: SmallDisk, connect: Connect) -> None:
-    """What is refused for the full disk is counted, and told once there is something else to tell."""
+    """Writes rejected because of the full disk are counted, and reported with the next other entry."""
     with ServerProcess(small.data_dir, flags=[*FLAGS, "--audit"], env=small.env) as server:
         filled = Filled(connect(server))
         items = [filled.add() for _ in range(2)]
@@ -364,7 +364,7 @@ def test_refused_writes_use_up_no_room_that_deletions_need(small: SmallDisk, con
 
 
 def grow_until_refused(filled: Filled) -> None:
-    """Write until the disk takes no more: the log may have some room left."""
+    """Write until the disk is full: the log may have some room left."""
     for n in range(200):
         request = state_pb2.SaveStateRequest(namespace="grown", key=f"k{n}")
         request.value.string_value = "x" * 500_000

@@ -1,4 +1,4 @@
-"""SIGTERM while calls of all kinds are under way: none that was begun fails, and nothing is lost."""
+"""SIGTERM while calls of all kinds are under way: none that had begun fails, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
 class Caller:
-    """Makes calls until one fails; `acknowledged` counts those that went well."""
+    """Makes calls until one fails; `acknowledged` counts the successful ones."""
 
     def __init__(self, call: Callable[[int], object], progress: threading.Semaphore) -> None:
         self._call = call
@@ -50,7 +50,7 @@ def save_memory(api: Api, n: int) -> object:
 
 
 def imported(api: Api, n: int) -> object:
-    """An Import of several messages, whole or not acknowledged."""
+    """Import several messages, entirely or without an acknowledgement."""
 
     def messages() -> Iterator[pb.ImportRequest]:
         for part in range(3):
@@ -61,7 +61,7 @@ def imported(api: Api, n: int) -> object:
 
 
 def kinds(connect: Connect, server: ServerProcess) -> dict[str, Callable[[int], object]]:
-    """A call of each kind, each over a connection of its own."""
+    """Return a call of each kind, each over its own connection."""
     apis = {
         name: connect(server) for name in ("add", "batch", "save", "fact", "import", "retrieve", "export")
     }
@@ -77,7 +77,7 @@ def kinds(connect: Connect, server: ServerProcess) -> dict[str, Callable[[int], 
 
 
 def stop_under_load(folder: Path, connect: Connect) -> dict[str, Caller]:
-    """Stops a server while it is busy, and returns who called it."""
+    """Stop a server while it is busy, and return its callers."""
     progress = threading.Semaphore(0)
     with ServerProcess(folder) as server, ThreadPoolExecutor(8) as pool:
         connect(server).add_texts("batched", "first")
@@ -107,12 +107,12 @@ def test_calls_that_were_begun_are_answered_and_nothing_is_lost(tmp_path: Path, 
         callers = stop_under_load(folder, connect)
         with ServerProcess(folder, flags=["--embedder", "none"]) as server:
             api = connect(server)
-            # Exactly: what was refused was not begun, and what was begun was answered.
+            # Exactly: rejected calls had not begun, and all that had begun were answered.
             assert len(api.items("added")) == callers["add"].acknowledged
             assert len(api.items("batched")) == 1 + 20 * callers["batch"].acknowledged
             keys = state_pb2.ListStateKeysRequest(namespace="saved", page_size=1000)
             assert len(api.state.ListStateKeys(keys).entries) == callers["save"].acknowledged
-            # An Import commits message by message: one that was cut off may have begun.
+            # An Import commits message by message, so an interrupted one may have written some.
             imported_items = len(api.items("imported"))
             begun = callers["import"].acknowledged
             assert 15 * begun <= imported_items <= 15 * begun + 15
@@ -133,7 +133,7 @@ def test_a_second_signal_ends_at_once_and_loses_nothing(tmp_path: Path, connect:
             stuck = api.memory.Add.future(pb.AddRequest(namespace="ns", item=pb.MemoryItem(text="stuck")))
             assert provider.asked.wait(60)
             server.process.send_signal(signal.SIGTERM)
-            # The first one was heard, and the call under way is waited for.
+            # The server acts on the first signal, and waits for the call under way.
             assert next(health).status == health_pb2.HealthCheckResponse.NOT_SERVING
             assert not stuck.done()
             server.process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""An embedding service that answers nonsense: no wrong vector is kept or searched by, no write is lost."""
+"""An embedding service that returns nonsense: no wrong vector is stored or searched with, no write lost."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from server_process import ServerProcess
 DIMENSION = 32
 FLAGS = [*EmbeddingProvider.flags, "--embedder-retries", "0", "--log-level", "debug"]
 ASKED_DIMENSION = ["--embedding-dimension", str(DIMENSION)]
-# So short that a service that fails is asked again and again.
+# Short enough for a failing service to be asked again quickly.
 SHORT_PAUSE = ["--embedder-pause", "0.01"]
-# A model of which nobody knows what its vectors are like before it has answered.
+# A model whose vectors are unknown until its first response.
 UNKNOWN_MODEL = [*FLAGS, *SHORT_PAUSE, "--embedding-model", "homemade"]
 PENDING = pb.DEGRADATION_REASON_EMBEDDING_PENDING
 UNAVAILABLE = pb.DEGRADATION_REASON_EMBEDDER_UNAVAILABLE
 FOREIGN = pb.DEGRADATION_REASON_FOREIGN_VECTORS
 
-# In what is stored and asked for, and in what the service says where it says anything.
+# In stored texts, queries, and any text in the service's responses.
 CANARY = "cAnArY"
 
 Answer = dict[str, Any]
@@ -37,7 +37,7 @@ Says = Callable[[Answer], Body]
 
 
 def last_vector(change: Callable[[list[float]], Any]) -> Says:
-    """All is well but for the last vector."""
+    """Change only the last vector."""
 
     def says(answer: Answer) -> Body:
         last = answer["data"][-1]
@@ -48,12 +48,12 @@ def last_vector(change: Callable[[list[float]], Any]) -> Says:
 
 
 def data(change: Callable[[list[Any]], Any]) -> Says:
-    """All is well but for the list of vectors."""
+    """Change only the list of vectors."""
     return lambda answer: body_of({**answer, "data": change(answer["data"])})
 
 
 def numbers(number: Callable[[int], Any]) -> Says:
-    """All is well but for the numbers of the texts that the vectors are of."""
+    """Change only the text numbers of the vectors."""
     return data(lambda data: [{**datum, "index": number(at)} for at, datum in enumerate(data)])
 
 
@@ -101,7 +101,7 @@ NONSENSE: dict[str, Says] = {
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[EmbeddingProvider]:
-    """The service of the whole file."""
+    """The service for the whole file."""
     with EmbeddingProvider() as provider:
         yield provider
 
@@ -118,7 +118,7 @@ def server(provider: EmbeddingProvider, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def api(server: ServerProcess, provider: EmbeddingProvider, connect: Connect, namespace: str) -> Api:
-    """The server, which has just been answered well."""
+    """The stubs of the server, after a good response from the service."""
     api = connect(server)
     talk_sense(provider)
     eventually(lambda: reasons(api.add_texts(f"{namespace}/first", "any")) == [], "a good answer")
@@ -152,14 +152,14 @@ def reasons(response: Any) -> list[int]:
 
 
 def by_vector(api: Api, namespace: str, name: str, dimension: int = DIMENSION) -> dict[str, float]:
-    """The scores of all that has a vector, for the vector of a text."""
+    """Return the scores of all items with a vector, for the vector of a text."""
     embedding = pb.Embedding(values=vector_of(text_of(name), dimension))
     response = api.retrieve(namespace, query_embedding=embedding, limit=-1)
     return {result.item.text: result.score for result in response.results}
 
 
 def vectors(api: Api, namespace: str) -> dict[str, list[float]]:
-    """The vectors of all items by their texts, each item as `Get` and `List` tell it."""
+    """Return the vectors of all items by their texts, checking that `Get` and `List` agree."""
     found = {}
     for listed in api.items(namespace):
         item = api.get(namespace, listed.id, include_embedding=True)
@@ -179,7 +179,7 @@ def needs_a_vector(api: Api, namespace: str) -> Refusal:
 
 
 def found_by_words(api: Api, namespace: str, name: str, reason: int) -> None:
-    """A query finds an item by its words alone, and says why."""
+    """Check that a query finds an item by its words alone, and says why."""
     found = api.retrieve(namespace, query_text=name)
     assert [result.item.text for result in found.results] == [text_of(name)]
     assert reasons(found) == [reason]
@@ -208,7 +208,7 @@ def test_nonsense_is_as_good_as_no_answer(
     eventually(asked_in_vain, "it is asked by a query")
     error = needs_a_vector(api, namespace)
     assert (error.code, error.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "EMBEDDER_REQUIRED")
-    # All is there, and what waits has no vector at all.
+    # All items are there, and the pending ones have no vector at all.
     waiting = {text_of(name) for name in (*BATCH, "alone", "new")}
     present = vectors(api, namespace)
     assert set(present) == {*waiting, text_of("before")}
@@ -305,7 +305,7 @@ def test_a_model_that_has_another_dimension_after_a_restart_is_another_model(
         with start() as server:
             assert reasons(add(connect(server), namespace, "heron")) == []
         provider.dimension = 2 * DIMENSION
-        # Each is the first that a server asks for, which is when it learns the dimension.
+        # Each is a server's first call to the service, which is when it learns the dimension.
         for what, call in FIRST_CALLS.items():
             with start() as server:
                 api = connect(server)
@@ -315,7 +315,7 @@ def test_a_model_that_has_another_dimension_after_a_restart_is_another_model(
                 assert pending_and_embedded(api, namespace)[0] == 0
         with start() as server:
             api = connect(server)
-            # It begins with asking, too, and does not take the model for the same because of its name.
+            # The re-embedding also asks first, and does not assume that the same name means the same model.
             assert api.admin.Reembed(admin_pb2.ReembedRequest(namespace=namespace)).pending_count == 2
             eventually(lambda: pending_and_embedded(api, namespace) == (0, 2), "all have vectors")
             for name in ("heron", "added"):

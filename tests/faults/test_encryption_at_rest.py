@@ -1,4 +1,4 @@
-"""Encryption at rest: no file tells what is stored, kill -9 costs nothing, a wrong key changes nothing."""
+"""Encryption at rest: no file reveals stored data, kill -9 costs nothing, a wrong key changes nothing."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def key_file(tmp_path: Path) -> Path:
 
 
 def serve(data_dir: Path, key_file: Path | None) -> ServerProcess:
-    """A server on an encrypted folder, with graphs of few vectors."""
+    """Return a server on an encrypted folder, with small graphs."""
     flags = [] if key_file is None else ["--encryption-key-file", str(key_file)]
     return ServerProcess(data_dir, flags=flags, env=SMALL_GRAPHS)
 
 
 def command(*arguments: object, exit_code: int = 0, env: dict[str, str] | None = None) -> str:
-    """Run a command that needs no server; return what it printed, errors too."""
+    """Run a command that needs no server; return its output, including errors."""
     ended = CliRunner(env=env).invoke(main, [str(argument) for argument in arguments])
     assert ended.exit_code == exit_code, (ended.output, ended.exception)
     return ended.output
 
 
 def texts(data_dir: Path, key_file: Path | None, namespace: str = "a") -> list[str]:
-    """Open a folder as a server does, without one; return the texts in a namespace. Raises CannotOpen."""
+    """Open a folder as a server would; return the texts in a namespace. Raise CannotOpen."""
 
     async def read() -> list[str]:
         store = SqliteStore(data_dir, key=read_key(key_file))
@@ -72,14 +72,14 @@ def texts(data_dir: Path, key_file: Path | None, namespace: str = "a") -> list[s
 
 
 def refused(data_dir: Path, key_file: Path | None) -> str:
-    """Open a folder that must not open, and return what is said."""
+    """Open a folder that must not open, and return the error."""
     with pytest.raises(CannotOpen) as raised:
         texts(data_dir, key_file)
     return str(raised.value)
 
 
 def write_until_killed(server: ServerProcess, start: int, count: int) -> int:
-    """Write while snapshots and backups are saved; kill the server after so many; return the next number."""
+    """Write while snapshots and backups are saved, then kill the server; return the next write's number."""
     written = start
     enough = threading.Event()
 
@@ -116,7 +116,7 @@ VECTORS = {f"v{n}": vector for n, vector in enumerate(unit_vectors(3000, stream=
 
 
 def add(api: Api, number: int) -> None:
-    """Write an item, now and then replace or delete one, all of them with canaries."""
+    """Write an item, and occasionally replace or delete one, all of them with canaries."""
     item = memory_pb2.MemoryItem(
         id=canary(f"id{number}"),
         text=canary(f"text{number}"),
@@ -151,7 +151,7 @@ def test_kills_under_load_lose_nothing_and_no_file_ever_tells_anything(
         found = api.found(NS, query_embedding=memory_pb2.Embedding(values=VECTORS["v7"]), limit=1)
         assert found == [canary("text7")]
         eventually(lambda: api.stats(NS).index.graph_count > 0, "a graph")
-        # What the kills came upon may have been an empty log.
+        # At the kills, the log may have been empty.
         add(api, len(stored))
         log = (data_dir / "records.db-wal").read_bytes()
         assert log and canaries_in({"log": log}) == set()
@@ -216,7 +216,7 @@ def test_a_folder_that_is_not_encrypted_is_refused_with_a_key(
 def test_a_database_that_was_never_made_is_told_from_one_that_no_key_opens(
     tmp_path: Path, pages_before: int
 ) -> None:
-    """A loss of power at the first start: a part of the first page, and SQLite's journal of no pages."""
+    """A loss of power at the first start: a part of the first page, and SQLite's journal without pages."""
     data_dir = tmp_path / "data"
     data_dir.mkdir()
     (data_dir / "records.db").write_bytes(bytes(3072))
@@ -242,7 +242,7 @@ def test_what_is_no_key_is_refused_without_being_told(tmp_path: Path, text: str)
 def test_a_server_does_not_start_with_a_bad_key(
     tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A secret that did not arrive: the folder must not be begun in the clear.
+    # The secret is missing: the folder must not be created unencrypted.
     with pytest.raises(RuntimeError, match="32 bytes"):
         ServerProcess(tmp_path / "data", env={"MEMORY_SERVICE_ENCRYPTION_KEY": ""}).start()
     assert not (tmp_path / "data" / "records.db").exists()

@@ -1,4 +1,4 @@
-"""R16: what was deleted, has expired or was reset is in no file of the data folder after a `Flush`."""
+"""R16: deleted, expired and reset data is in no file of the data folder after a `Flush`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ End = Callable[[SqliteStore], Awaitable[object]]
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """A store with a graph of few vectors."""
+    """A store with small graphs."""
     opened = SqliteStore(tmp_path / "data", GRAPH)
     await opened.open()
     yield opened
@@ -77,7 +77,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 def planted() -> dict[str, Content]:
-    """Content of every kind, each text in it a canary."""
+    """Return content of every kind, in which each text is a canary."""
     return {
         "text": TextPart(canary("text") + " long" * 2000),
         "data": DataPart({canary("data-key"): [canary("data-value")]}),
@@ -97,7 +97,7 @@ def planted() -> dict[str, Content]:
 
 
 async def plant(store: SqliteStore, namespace: str = NS, expire_us: int | None = None) -> None:
-    """Write items and states with canaries in all that a caller says, and vectors, into a graph."""
+    """Write items and states with canaries in all caller-supplied fields, and vectors, into a graph."""
     common: dict[str, Any] = {
         "labels": {canary("label"): canary("label-value")},
         "metadata": {canary("meta"): canary("meta-value")},
@@ -123,7 +123,7 @@ async def plant(store: SqliteStore, namespace: str = NS, expire_us: int | None =
 async def keep_answer(
     store: SqliteStore, namespace: str, name: str, items: list[str], states: list[str]
 ) -> None:
-    """Keep an answer, a canary, that tells of items and states."""
+    """Store an answer, a canary, that mentions items and states."""
 
     def complete(receipt: Receipt) -> None:
         receipt.answer = Answer(canary(name).encode(), b"bare", items, states)
@@ -143,7 +143,7 @@ async def _replace_each(store: SqliteStore) -> None:
     states = [build_state(f"k{n}", description="") for n in range(3)]
     await store.add_items(NS, writes, states=states, on_duplicate=OnDuplicate.REPLACE)
     await store.flush()
-    # What was replaced is kept for a while.
+    # Replaced versions are kept for a while.
     await store.remove_expired(now_us() + 31 * 24 * 3600 * SECOND, 0, 1000)
 
 
@@ -178,7 +178,7 @@ async def test_contents_that_ended_are_in_no_file(store: SqliteStore, tmp_path: 
     await ENDS[end](store)
     await store.flush()
     after = contents(tmp_path)
-    # The id of a request that came before a reset is remembered for a day, or it would be applied again.
+    # The id of a request before a reset is remembered for a day, or it would be applied again.
     remembered = set() if end == "namespace deleted" else of_request
     assert canaries_in(after) - remembered == {canary(name) for name in vectors}
     assert vectors_in(after, VECTORS) == set()
@@ -189,7 +189,7 @@ async def test_a_deletion_is_finished_after_a_crash(store: SqliteStore, tmp_path
     await plant(store)
     await store.flush()
     await _delete_each(store)
-    # What a process leaves that ends here.
+    # The files of a process that ends here.
     shutil.copytree(tmp_path / "data", tmp_path / "crashed")
     assert vectors_in(contents(tmp_path / "crashed"), VECTORS) == set(VECTORS)
     again = SqliteStore(tmp_path / "crashed", GRAPH)
@@ -232,7 +232,7 @@ async def test_a_graph_saved_without_its_deleted_vectors_finds_all_others(tmp_pa
     live: dict[str, Vector] = {name: vector for name, vector in vectors.items() if name not in gone}
     assert (await recall(store, live, random_vectors(40, stream=3))).is_as_promised
     assert (await store.index_info(NS)).graph_count == len(live)
-    # One that was taken out of the file comes back.
+    # Vectors removed from the file come back.
     back = {name: vectors[name] for name in gone[:60]}
     await store.add_items(NS, [build_write(name, "", vector) for name, vector in back.items()])
     await store.flush()
@@ -302,7 +302,7 @@ async def test_an_answer_is_kept_no_longer_than_the_version_it_tells_of(tmp_path
 
 
 def _facts(api: Api, namespace: str) -> dict[str, tuple[Any, Message]]:
-    """Requests whose answers quote what is stored: one of each RPC that keeps its answer."""
+    """Return requests whose answers quote stored data: one of each RPC that keeps its answer."""
     user = user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
     fact = {"category": 1, "reasoning": f"Because of {canary('reason')}", "keep_wording": True}
     said = {"metadata": struct({"m": canary("meta")}), "labels": {"kept": canary("value")}}
@@ -396,7 +396,7 @@ def test_no_answer_outlives_what_it_tells_of(tmp_path: Path, connect: Connect, h
 
 
 def _plant_everywhere(message: Message, number: list[int]) -> None:
-    """Put a canary of its own behind every text of a message that is free."""
+    """Put a different canary after every free text of a message."""
     for field, value in message.ListFields():
         if field.name in ("namespace", "id", "tool_name", "in_response_to"):
             continue
@@ -420,7 +420,7 @@ def _write_through_every_service(api: Api, namespace: str) -> None:
         ):
             request = valid_request(method, namespace)
             _plant_everywhere(request, number)
-            # What is updated may be there or not.
+            # The target of an update may not exist.
             ended = outcome(partial(api.call, method, request))
             assert ended in (grpc.StatusCode.OK, grpc.StatusCode.NOT_FOUND), method.name
     assert number[0] > 12
@@ -453,6 +453,6 @@ def test_a_backup_keeps_what_was_deleted_after_it(tmp_path: Path, connect: Conne
         api.state.ClearState(state_pb2.ClearStateRequest(namespace="a"))
         api.memory.Reset(memory_pb2.ResetRequest(namespace="a"))
         api.admin.Flush(admin_pb2.FlushRequest())
-        # As the operations page says: backups are files of their own, and are removed by who made them.
+        # As the operations page says: backups are separate files, which the operator has to remove.
         assert canaries_in(contents(tmp_path, but=["backups"])) == set()
         assert canaries_in(contents(tmp_path / "backups")) == {canary("kept")}

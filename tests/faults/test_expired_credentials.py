@@ -1,4 +1,4 @@
-"""The machine's clock jumps by days while the server serves: what has expired stays so, nothing else ends."""
+"""The machine's clock jumps by days while the server serves: credentials do not revive or expire early."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
 HOUR_S = 3600
-# For so long a token is taken after it has expired, as clocks differ.
+# A token is accepted for this long after its expiry, because clocks differ.
 GRACE_S = 60
 NAMESPACE = "watched"
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """A server that asks for keys or JWTs, on a machine whose clock can be set."""
+    """A server that requires keys or JWTs, on a machine whose clock can be set."""
 
     clock: MachineClock
     keys: KeyMaker
     issuer: Issuer
     client: Client
-    """Presents nothing."""
+    """A client without credentials."""
 
     def key(self, lifetime_s: int | None = None) -> Client:
-        """A client with a new key that the server knows, and so has read the file since it was asked for."""
+        """Return a client with a new key that the server knows, having read the key file since."""
         lifetime = None if lifetime_s is None else timedelta(seconds=lifetime_s)
         client = self.client.presenting(self.keys.token(lifetime=lifetime))
         eventually(lambda: is_good(client), "a new key is good")
         return client
 
     def jwt(self, lifetime_s: int) -> Client:
-        """A client with a JWT that has been taken."""
+        """Return a client with a JWT that was accepted."""
         token = self.issuer.token(exp=int(time.time()) - GRACE_S + lifetime_s)
         client = self.client.presenting(token)
         assert is_good(client)
@@ -67,14 +67,14 @@ def is_good(client: Client) -> bool:
 
 
 def watching(client: Client) -> Any:
-    """A stream of which the server has sent something."""
+    """Return a stream that has received something from the server."""
     watch = client.start(BY_NAME["Watch"], pb.WatchRequest(namespace=NAMESPACE))
     next(watch)
     return watch
 
 
 def stay_expired(guarded: Guarded, clients: list[Client], aheads_s: tuple[int, ...]) -> None:
-    """However the clock is set, they are refused: as they are remembered, and when all are verified anew."""
+    """Check that they are rejected at any clock setting: as remembered, and when all are verified again."""
     for ahead_s in aheads_s:
         guarded.clock.set(ahead_s)
         assert [is_good(client) for client in clients] == [False] * len(clients), ahead_s
@@ -84,7 +84,7 @@ def stay_expired(guarded: Guarded, clients: list[Client], aheads_s: tuple[int, .
 
 def test_a_clock_that_is_set_back_lets_nothing_live_longer(guarded: Guarded) -> None:
     lasting = guarded.key()
-    # A key is known after two seconds at most; each must still be good by then.
+    # The server knows a new key after two seconds at most; each must still be valid by then.
     mortal = [guarded.key(6), guarded.jwt(4)]
     kept, ending = watching(lasting), [watching(client) for client in mortal]
     guarded.clock.set(-DAY_S)

@@ -140,13 +140,13 @@ def arms(namespace: str) -> dict[str, Callable[[Api], Any]]:
         "a filter": {"filter": 'session_id = "s"'},
     }
     for what, options in queries.items():
-        # What was asked is not to be taken for an answer.
+        # The query must not be mistaken for a result.
         calls[what] = lambda api, options=options: list(api.retrieve(namespace, limit=-1, **options).results)
     return calls
 
 
 def changes(api: Api, namespace: str) -> Iterator[pb.WatchResponse]:
-    """All that Watch tells by now. The names of what is gone are told: that they are gone."""
+    """All events of Watch up to now, without the names of removed items, which it may mention."""
     revision = api.stats(namespace).revision
     for event in api.memory.Watch(pb.WatchRequest(namespace=namespace, after_revision=0)):
         event.change.item_id = event.change.state_key = ""
@@ -156,7 +156,7 @@ def changes(api: Api, namespace: str) -> Iterator[pb.WatchResponse]:
 
 
 def told(api: Api, ask: Callable[[Api], Any]) -> str:
-    """What is answered, in one text; nothing where there is no namespace."""
+    """The response as one text; empty if there is no namespace."""
     try:
         return str(ask(api))
     except grpc.RpcError as error:
@@ -166,7 +166,7 @@ def told(api: Api, ask: Callable[[Api], Any]) -> str:
 
 
 def assert_no_ghosts(api: Api) -> None:
-    """No way to ask tells of what is gone; what stays is told."""
+    """No call returns removed data; the rest is returned."""
     for namespace in NAMESPACES:
         assert [name for name, ask in arms(namespace).items() if "ghost" in told(api, ask)] == [], namespace
     for kind in ("ghost-expired", "ghost-deleted"):
@@ -190,7 +190,7 @@ def gone(api: Api, kind: str) -> list[grpc.StatusCode]:
 
 
 def assert_swept(api: Api) -> None:
-    """Nothing of what is gone is counted any more."""
+    """Nothing that is gone is counted any more."""
     eventually(
         lambda: (api.stats(NAMESPACE).item_count, api.stats(NAMESPACE).state_count) == (COUNT, 3), "the sweep"
     )

@@ -1,4 +1,4 @@
-"""A crash at every step that has a name: of a commit, a snapshot, a backup, a migration and so on."""
+"""A crash at every named step: of a commit, a snapshot, a backup, a migration and so on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_THE_END = ("close",)
 
 
 def points_in_the_code() -> list[str]:
-    """The name of every point: it is always written out where it is reached."""
+    """Return the name of every failpoint: each is a literal where it is reached."""
     names = []
     for path in sorted(Path(memory_service.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text()) if "/v1/" not in str(path) else ast.Module()):
@@ -55,7 +55,7 @@ def load_until_dead(server: ServerProcess, writers: Sequence[Writer]) -> None:
 
 
 def crash_at(point: str, times: int, data_dir: Path, writers: Sequence[Writer]) -> None:
-    """Let a server end at a point, in what reaches it."""
+    """Kill a server at a failpoint, during an operation that reaches it."""
     server = server_at(data_dir, f"{point}=kill:{times}")
     if subject(point) in AT_START:
         with pytest.raises(RuntimeError, match=f"ended with {-signal.SIGKILL}"):
@@ -75,14 +75,14 @@ def noted(server: ServerProcess) -> set[str]:
 
 
 def make_older_by_one(data_dir: Path) -> None:
-    """Turn the data into what the release before wrote."""
+    """Turn the data into those of the previous release."""
     with contextlib.closing(sqlite3.connect(data_dir / "records.db")) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (FORMAT,)
     make_older(data_dir, FORMAT - 1)
 
 
 def with_older_data(data_dir: Path, writers: Sequence[Writer]) -> None:
-    """End with data of the format before."""
+    """Stop with data of the previous format."""
     with server_at(data_dir) as server:
         api = Api.connect(server.address)
         check_all(api, writers)
@@ -112,7 +112,7 @@ def test_every_point_is_reached_under_load(tmp_path: Path) -> None:
 
 
 def drawn_points() -> list[str]:
-    """Some of them in every run, one of a subject each; all of them in a soak."""
+    """Return some of them in every run, one for each subject; all of them in a soak."""
     if SOAK:
         return POINTS
     chance = drawn("drawn points")

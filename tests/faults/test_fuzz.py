@@ -1,6 +1,6 @@
-"""Whatever is sent to any RPC, the answer is one that was foreseen, and what is refused leaves no trace.
+"""Whatever is sent to any RPC, the response is an expected one, and rejected calls leave no trace.
 
-The requests come from the descriptors: an RPC that is added is tried here without being named.
+The requests come from the descriptors: a new RPC is tested here without being named.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from wire_format import field_of
 
 BY_NAME = {method.name: method for method in METHODS}
 ADD = BY_NAME["Add"]
-# Nothing ends by itself: what changes, a call has changed.
+# Nothing expires by itself: every change was made by a call.
 SETTINGS = {**SMALL_GRAPHS, "MEMORY_SERVICE_SWEEP": "3600"}
 
 
@@ -52,7 +52,7 @@ def store(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def api(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """The stubs of a server of each store that nobody else writes to: all of it is looked at all the time."""
+    """The stubs of a server of each store without other writers, because all of its contents are checked."""
     folder = tmp_path_factory.mktemp("data")
     with ServerProcess(folder, flags=["--store", store], env=SETTINGS) as process:
         api = Api.connect(process.address)
@@ -84,7 +84,7 @@ def test_bytes_that_are_no_message_are_refused_by_every_rpc(
 
 
 def test_json_deeper_than_any_parser_goes_is_refused(api: Api, namespace: str) -> None:
-    # Struct.fields, its entry's value, Value.struct_value, Struct.fields ... as no library would write it.
+    # Struct.fields, its entry's value, Value.struct_value, Struct.fields ..., as no library would write it.
     data = b""
     for _ in range(10_000):
         data = field_of(1, field_of(1, b"a") + field_of(2, field_of(5, data)))
@@ -110,7 +110,7 @@ def test_an_unknown_method_is_unimplemented(api: Api, unknown: str) -> None:
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 STORED, SENT = "St0rEdCaNaRy", "S3nTcAnArY"
-"""In texts that are stored, or sent with what is refused: no error may repeat them."""
+"""In stored texts, and in texts sent with rejected calls: no error may repeat them."""
 TEXTS = st.one_of(
     st.sampled_from(["", "a", "../../etc", "a b", "\0", "\u202e🧠", "'; --", "*", "content", "labels"]),
     st.text(max_size=20),
@@ -129,7 +129,7 @@ SCALARS: dict[int, st.SearchStrategy[Any]] = {
     FieldDescriptor.TYPE_DOUBLE: FLOATS,
     FieldDescriptor.TYPE_ENUM: st.sampled_from([0, 1, 2, 3, 4, 99, -1]),
 }
-# Errors say which thing they are about, and where a filter or a mask is wrong.
+# Errors name the object that they are about, and the position in a filter or a mask.
 NAMING = {"namespace", "id", "key", "request_id", "in_response_to", "parent_ids", "filter", "paths"}
 NAMES = st.one_of(TEXTS, st.sampled_from(["old", "a", "book"]))
 DEPTH_MAX = 6
@@ -137,14 +137,14 @@ FUZZED = ("fuzz/a", "fuzz/b")
 
 
 def scalar(field: FieldDescriptor) -> st.SearchStrategy[Any]:
-    """Values for a field that is no message."""
+    """Draw values for a field that is not a message."""
     return NAMES if field.name in NAMING else SCALARS[field.type]
 
 
 def fill(draw: Draw, message: Any, depth: int) -> None:
-    """Sets some fields of a message, and of the messages in it."""
+    """Set some fields of a message, and of the messages in it."""
     for field in message.DESCRIPTOR.fields:
-        # Deep down less and less is set, or a message would have no end.
+        # The deeper the message, the fewer fields are set, or it would never end.
         if draw(st.integers(0, 3)) <= (2, 1, 0)[min(depth, 2)] and depth <= DEPTH_MAX:
             fill_field(draw, message, field, depth)
 
@@ -163,10 +163,10 @@ def fill_field(draw: Draw, message: Any, field: FieldDescriptor, depth: int) -> 
 
 
 def change(draw: Draw, message: Any) -> None:
-    """Sets one field of a message, or of one in it."""
+    """Set one field of a message, or of one in it."""
     if not message.DESCRIPTOR.fields:
         return
-    # Names more often than others: what is there, and what is refused for it, is found by them.
+    # Names more often than others: they decide whether something exists, and is rejected for that.
     fields = [each for each in message.DESCRIPTOR.fields for _ in range(4 if each.name in NAMING else 1)]
     field = draw(st.sampled_from(fields))
     inner = None if field.message_type is None or is_map(field) else getattr(message, field.name)
@@ -199,7 +199,7 @@ def fill_repeated(draw: Draw, message: Any, field: FieldDescriptor, depth: int) 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A call of which the last message is a hostile one; in a stream of them, after some that are good."""
+    """A call whose last message is hostile; in a stream, after some good ones."""
 
     namespace: str
     good: Sequence[Message]
@@ -208,7 +208,7 @@ class Attempt:
 
 @st.composite
 def attempts(draw: Any, method: MethodDescriptor) -> Attempt:
-    """Calls of an RPC, most of them with a valid message in which a few fields are changed, or many."""
+    """Draw calls of an RPC, mostly with a valid message in which some or many fields are changed."""
     namespace = draw(st.sampled_from(FUZZED))
     changes = draw(st.integers(0, 5))
     message = GetMessageClass(method.input_type)() if changes == 0 else valid_request(method, namespace)
@@ -229,18 +229,18 @@ def attempts(draw: Any, method: MethodDescriptor) -> Attempt:
 
 @st.composite
 def damages(draw: Any, raw: bytes) -> bytes:
-    """A message of which a few bytes in a row are others, more or fewer."""
+    """Draw a message in which a few consecutive bytes are changed, added or removed."""
     begin = draw(st.integers(0, len(raw)))
     end = draw(st.integers(begin, min(len(raw), begin + 8)))
     return raw[:begin] + draw(st.binary(max_size=8)) + raw[end:]
 
 
 Kept = dict[str, tuple[int, int]]
-"""Of each namespace how many items it holds, and its revision, which every write raises."""
+"""The number of items of each namespace, and its revision, which every write raises."""
 
 
 def kept(api: Api) -> Kept:
-    """All that a server holds."""
+    """Return everything that a server holds."""
     found: Kept = {}
     token = ""
     while True:
@@ -253,7 +253,7 @@ def kept(api: Api) -> Kept:
 
 
 def with_the_good(before: Kept, attempt: Attempt) -> Kept:
-    """What is there when the good messages were written, each of which has one item, and nothing else."""
+    """Return the contents after writing only the good messages, each of which has one item."""
     count = len(attempt.good)
     if not count:
         return before
@@ -262,11 +262,11 @@ def with_the_good(before: Kept, attempt: Attempt) -> Kept:
 
 
 def prepare(api: Api) -> None:
-    """What valid requests name."""
+    """Write what valid requests name."""
     for namespace in FUZZED:
         for name in ("old", "a"):
             if outcome(partial(api.get, namespace, name)) is grpc.StatusCode.NOT_FOUND:
-                # What an update leaves alone has it, too.
+                # An update leaves this in place, so it has the text too.
                 api.add(namespace, id=name, text=STORED, session_id=STORED, labels={"stored": STORED})
             api.save(namespace, name, STORED, description=STORED)
         document: Any = valid_request(BY_NAME["AddDocument"], namespace)
@@ -275,7 +275,7 @@ def prepare(api: Api) -> None:
 
 
 def check_refusal(error: grpc.RpcError) -> None:
-    """An error is one of ours, names the field that is wrong, and repeats no contents."""
+    """Check that an error is one of ours, names the invalid field, and repeats no contents."""
     told = decode(error)
     assert told.code in FORESEEN, told
     assert told.fields or told.code is not grpc.StatusCode.INVALID_ARGUMENT, told
@@ -305,7 +305,7 @@ def test_every_answer_to_any_call_was_foreseen_and_what_is_refused_writes_nothin
             api.call(method, attempt.hostile, after=attempt.good)
         except grpc.RpcError as error:
             refused = error
-        # Set first: an example that fails is tried again, in other forms.
+        # Set first: a failing example is tried again in other forms.
         expected, before = with_the_good(before, attempt), kept(api)
         if refused is not None:
             check_refusal(refused)

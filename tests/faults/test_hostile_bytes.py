@@ -1,4 +1,4 @@
-"""Bytes on the port that no client of ours would send: the server goes on, and its memory stays as it is."""
+"""Bytes that no client of ours would send: the server continues, and its memory stays bounded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wire_format import field_of
 MIB = 1 << 20
 ADD = "/memory_service.v1.MemoryService/Add"
 EXPORT = "/memory_service.v1.MemoryService/Export"
-# A request of a million messages, decoded once, is the most.
+# The maximum is a request of a million messages, decoded once.
 GROWTH_MAX = 400 * MIB
 
 
@@ -40,7 +40,7 @@ def api(server: Attacked) -> Iterator[Api]:
 
 @pytest.fixture(scope="module", autouse=True)
 def stalled(server: Attacked) -> Iterator[list[socket.socket]]:
-    """Connections that are never set up: from the beginning, so that nobody waits for their end."""
+    """Connections that are never set up, opened first so that the test need not wait for their end."""
     connections = [server.tcp() for _ in range(4)]
     connections[0].sendall(tls_hello()[:100])
     connections[1].sendall(h2.PREFACE[:12])
@@ -51,7 +51,7 @@ def stalled(server: Attacked) -> Iterator[list[socket.socket]]:
 
 @pytest.fixture(autouse=True)
 def lives_on(server: Attacked, api: Api) -> Iterator[None]:
-    """After each attack a write and a read go well, nothing was written by it, and memory is bounded."""
+    """Check after each attack that a write and a read succeed, it wrote nothing, and memory is bounded."""
     process = server.process
     api.add("honest", text="before")
     before, resident = len(api.items("honest")), process.resident_bytes()
@@ -69,7 +69,7 @@ def add_request(text: str = "x") -> bytes:
 
 
 def read_to_the_end(connection: h2.Connection) -> list[int]:
-    """The kinds of the frames that come until the server hangs up, or is silent."""
+    """Return the kinds of the frames that arrive until the server hangs up or is silent."""
     connection.socket.settimeout(5)
     kinds = []
     with contextlib.suppress(OSError):
@@ -81,7 +81,7 @@ def read_to_the_end(connection: h2.Connection) -> list[int]:
 
 
 def attack(server: Attacked, data: bytes, greeting: bytes = b"") -> list[int]:
-    """Sends bytes and returns the kinds of frames that answer them."""
+    """Send bytes and return the kinds of frames in the response."""
     connection = server.connection(greeting)
     try:
         # The server may hang up in the middle.
@@ -94,7 +94,7 @@ def attack(server: Attacked, data: bytes, greeting: bytes = b"") -> list[int]:
 
 
 def tls_hello() -> bytes:
-    """What a TLS client says first."""
+    """Return the first bytes of a TLS client."""
     context = ssl.create_default_context()
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
@@ -119,7 +119,7 @@ NO_HTTP2: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", NO_HTTP2)
 def test_bytes_that_are_no_http2_end_their_connection(server: Attacked, name: str) -> None:
     attack(server, b"", greeting=NO_HTTP2[name]())
-    # In the place of the handshake, where there is one.
+    # Instead of the handshake, where there is one.
     attack(replace(server, tls=None), b"", greeting=NO_HTTP2[name]())
 
 
@@ -143,7 +143,7 @@ def test_frames_with_bits_turned_end_no_more_than_their_connection(server: Attac
 
 
 def test_a_storm_of_resets_is_survived(server: Attacked) -> None:
-    """CVE-2023-44487: calls that are made and cancelled in one breath."""
+    """CVE-2023-44487: calls that are made and immediately cancelled."""
     headers, data = server.headers(ADD), h2.message(add_request())
     connection = server.connection()
     try:
@@ -152,7 +152,7 @@ def test_a_storm_of_resets_is_survived(server: Attacked) -> None:
                 storm = b""
                 for number in range(start, start + 500):
                     stream = 2 * number + 1
-                    # Without END_STREAM: none of these requests is ever whole.
+                    # Without END_STREAM: none of these requests is ever complete.
                     storm += h2.frame(h2.HEADERS, h2.END_HEADERS, stream, headers)
                     storm += h2.frame(h2.DATA, 0, stream, data[:7])
                     storm += h2.frame(h2.RST_STREAM, 0, stream, h2.CANCEL)
@@ -180,7 +180,7 @@ def test_headers_that_never_end_are_refused(server: Attacked) -> None:
 
 
 def test_headers_that_unpack_to_much_are_refused(server: Attacked) -> None:
-    """An HPACK bomb: one entry of the table, named a hundred thousand times."""
+    """An HPACK bomb: one table entry, referenced a hundred thousand times."""
     entry = b"\x40" + b"\x04bomb" + b"\x7f" + b"\xe1\x1e" + b"x" * 4064
     block = server.headers(ADD) + entry + b"\xbe" * 10_000
     frames = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block) + h2.frame(
@@ -207,7 +207,7 @@ def test_a_message_that_is_shorter_than_it_says_is_never_answered(server: Attack
 
 
 def test_streams_that_are_not_read_hold_up_nobody(server: Attacked, api: Api) -> None:
-    """Watchers and exports whose window stays shut keep the memory of a page, not of a namespace."""
+    """Watches and exports whose window stays closed keep the memory of a page, not of a namespace."""
     for _ in range(5):
         api.add_texts("large", *("y" * 60_000 for _ in range(40)))
     request = pb.ExportRequest(namespace="large").SerializeToString()
@@ -239,7 +239,7 @@ def test_connections_that_say_nothing_hold_up_nobody(server: Attacked, api: Api)
 
 @pytest.mark.parametrize("kind", ["labels", "items", "values"])
 def test_a_million_entries_are_refused(server: Attacked, api: Api, kind: str) -> None:
-    """As bytes: no library would be so quick to write them."""
+    """As bytes: no library would write them fast enough."""
     million = {
         # BatchAddRequest.items, MemoryItem.labels and Embedding.values, empty or of one byte each.
         "items": ("BatchAdd", b"\x12\x00" * 1_000_000),
@@ -255,7 +255,7 @@ def test_a_million_entries_are_refused(server: Attacked, api: Api, kind: str) ->
 def test_connections_that_are_never_set_up_are_closed(server: Attacked, stalled: list[socket.socket]) -> None:
     """`grpc.server_handshake_timeout_ms`, of TLS and of HTTP/2."""
     for each in stalled:
-        # What comes before the end is the server's half of what is never answered.
+        # Any bytes before the end are the server's half of a handshake.
         with contextlib.suppress(ConnectionError):
             while each.recv(1 << 16):
                 pass

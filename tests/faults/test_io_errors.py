@@ -1,4 +1,4 @@
-"""A disk that fails at any system call: typed errors, nothing by half, and nothing lost at the next start."""
+"""A disk that fails at any system call: typed errors, no partial writes, nothing lost at the next start."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IMAGES = rounds(2, 5)
 
 
 def chosen_cases() -> list[Case]:
-    """The system calls that fail: some of the first 300, or each of them in every way."""
+    """Return the system calls that fail: some of the first 300, or each of them in every way."""
     every = [
         Case(number, number_of, on)
         for number in range(1, CALLS + 1)
@@ -46,7 +46,7 @@ def chosen_cases() -> list[Case]:
 
 
 class Worked:
-    """A process that worked through cases, and what is on its disk."""
+    """A process that ran the cases, and the contents of its disk."""
 
     def __init__(self, folder: Path, cases: list[Case]) -> None:
         self.folder = folder / "disk"
@@ -67,12 +67,12 @@ class Worked:
         self._trace = read_trace(folder / "trace")
 
     def records(self, told: Told) -> list[Record]:
-        """What came to the disk in a case before its store was closed."""
+        """Return the disk's record of a case before its store was closed."""
         return self._trace[told.begin : told.end]
 
 
 def check(told: Told, data_dir: Path) -> None:
-    """Open what is on the disk: all that was acknowledged is there, and all else wholly or not at all."""
+    """Open what is on the disk: all acknowledged writes are there, and all others entirely or not at all."""
     found, known, _ = asyncio.run(look_at(data_dir, told.operations))
     assert losses(told.operations, 0, found, known) == []
     applied = {o.request for o, is_known in zip(told.operations, known, strict=True) if is_known}
@@ -91,7 +91,7 @@ def test_a_failing_disk_fails_writes_and_loses_none(tmp_path: Path) -> None:
 
 
 def check_all(folder: Path, cases: list[Case]) -> Counter[int]:
-    """Run cases in a process of their own, and look at what each of them left; return the kinds of calls."""
+    """Run cases in a separate process, and check what each of them left; return the kinds of calls."""
     worked = Worked(folder, cases)
     chance, met = drawn("images"), Counter[int]()
     for at, told in enumerate(worked.told):
@@ -113,13 +113,13 @@ def check_all(folder: Path, cases: list[Case]) -> Counter[int]:
 
 
 def check_backup(told: Told, data_dir: Path) -> None:
-    """A backup is there when it was acknowledged, and nothing is left of one that failed."""
+    """Check that an acknowledged backup is there, and nothing is left of a failed one."""
     assert not told.backed_up or (data_dir / BACKUP).exists()
     assert not list(data_dir.glob("backups/.*"))
 
 
 class Writes:
-    """Writes one thing after the other to a server, and keeps what it was told."""
+    """Makes one write after the other to a server, and records the outcomes."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -129,7 +129,7 @@ class Writes:
         self.unread = 0
 
     def run(self, disk: Disk, count: int) -> None:
-        """Write so often, flush now and then, and read after each."""
+        """Write that many times, flush now and then, and read after each write."""
         for n in range(count):
             went_on = disk["failed_records"] & SYNC
             answer = self._add(f"kiwi{n}")
@@ -158,7 +158,7 @@ class Writes:
 def test_a_server_on_a_failing_disk_answers_and_comes_back_with_everything(
     tmp_path: Path, connect: Connect
 ) -> None:
-    """One server after the other on the same disk: each is made to fail, and the next has it all."""
+    """One server after the other on the same disk: each is made to fail, and the next has all the data."""
     disk = Disk(tmp_path / "data", tmp_path / "control")
     chance, kept = drawn("server"), set[str]()
     counts = Counter[str]()
@@ -199,7 +199,7 @@ def test_what_waited_behind_a_sync_that_failed_fails_too(tmp_path: Path, connect
         first = add(api, "first")
         eventually(lambda: disk["syncs_begun"] > begun, "a sync")
         behind = [add(api, f"behind {n}") for n in range(20)]
-        # They have come to the queue when a call that was sent after them is answered.
+        # They are in the queue once a later call is answered.
         assert api.found(NS, limit=-1) == ["before"]
         disk["hold_syncs"] = 0
         for write in (first, *behind):
@@ -214,5 +214,5 @@ def test_what_waited_behind_a_sync_that_failed_fails_too(tmp_path: Path, connect
 
 
 def add(api: Api, text: str) -> grpc.Future:
-    """Begin to add a text."""
+    """Start to add a text."""
     return api.memory.Add.future(pb.AddRequest(namespace=NS, item=pb.MemoryItem(text=text)))

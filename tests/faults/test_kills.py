@@ -1,4 +1,4 @@
-"""kill -9 under load, again and again: nothing acknowledged is lost, nothing is half there or there twice."""
+"""kill -9 under load, repeatedly: no acknowledged write is lost, and none is there partially or twice."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ def test_kills_under_load_lose_nothing_that_was_acknowledged(tmp_path: Path) -> 
     acknowledged = sum(writer.acknowledged_count for writer in writers)
     print(f"{KILLS} kills, {acknowledged} acknowledged writes looked for: none lost, none twice;")
     print(f"{in_doubt} in doubt, each whole or not at all, and there once when it was sent again")
-    assert graph_seen  # or the test says nothing of the graph
+    assert graph_seen  # otherwise the test proves nothing about the graph

@@ -1,4 +1,4 @@
-"""Concurrent clients, over crashes of the server: what they were told could have happened one by one."""
+"""Concurrent clients during crashes of the server: some sequential order explains all of their responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Key = tuple[str, str, str]
 
 @dataclass
 class History:
-    """What all clients asked and were told, by key. For any thread."""
+    """The requests and responses of all clients, by key. Thread-safe."""
 
     operations: dict[Key, list[Operation]] = field(default_factory=lambda: defaultdict(list))
     versions: dict[Key, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class History:
     revisions: dict[str, list[tuple[int, Operation]]] = field(default_factory=lambda: defaultdict(list))
     """Of acknowledged writes, by namespace."""
     changes: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
-    """Revision and subject of what Watch told, by namespace."""
+    """Revision and subject of each event of Watch, by namespace."""
     count: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -63,7 +63,7 @@ class History:
                 self.revisions[key[0]].append((revision, operation))
 
     def wrong_keys(self) -> list[Key]:
-        """The keys of which what was told cannot have happened."""
+        """The keys whose responses have no possible order."""
         return [key for key, operations in self.operations.items() if not linearizable(operations)]
 
 
@@ -139,7 +139,7 @@ class Client:
             self._ask(key, "read", lambda: api.state.LoadState(load))
 
     def _read_all(self, api: Api) -> None:
-        """Read all items at once, through the view of the namespace: each is a read of its own."""
+        """Read all items at once, through the view of the namespace: each counts as a separate read."""
         namespace = self._chance.choice(NAMESPACES)
         called = time.monotonic()
         found = {item.id: item for item in api.items(namespace)}
@@ -190,7 +190,7 @@ class Client:
 
 
 def watch(api: Api, namespace: str, history: History, ended: threading.Event) -> None:
-    """Note every change, from the last one that was noted on, until the server is gone or all was told."""
+    """Note every change after the last one noted, until the server is gone or all changes were received."""
     changes = history.changes[namespace]
     stream = api.memory.Watch(
         pb.WatchRequest(
@@ -244,7 +244,7 @@ def live(server: ServerProcess, clients: Sequence[Client], history: History, unt
 def recorded(
     data_dir: Path, chance: random.Random, operations: int, kills: int, *, writes: int = 4, **how: Any
 ) -> History:
-    """What clients were told of a server that is killed so often while they go on."""
+    """The history of the clients of a server that is killed that many times while they continue."""
     history, values = History(), itertools.count()
     clients = [Client(history, random.Random(chance.random()), values, writes) for _ in range(CLIENTS)]
     for life in range(kills + 1):
@@ -270,7 +270,7 @@ def test_histories_over_crashes_are_linearizable(tmp_path: Path) -> None:
 
 
 def wrong_revisions(history: History, namespace: str) -> list[str]:
-    """What cannot be: revisions are unique, grow with time, and Watch tells each change once and in order."""
+    """Violations: revisions must be unique and grow with time, and Watch send each change once, in order."""
     told = history.changes[namespace]
     wrong = []
     if [revision for revision, _ in told] != list(range(1, told[-1][0] + 1)):
@@ -312,7 +312,7 @@ def test_a_planted_bug_is_found(tmp_path: Path, bug: str) -> None:
 
 def test_lists_that_are_stale_by_one_write_are_found(tmp_path: Path) -> None:
     history = recorded(tmp_path, drawn("stale_view"), 400, 0, command=command("stale_view"))
-    # What is read by its key is right.
+    # Reads by key are right.
     assert {kind for _, kind, _ in history.wrong_keys()} == {"item"}
 
 

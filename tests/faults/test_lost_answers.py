@@ -1,4 +1,4 @@
-"""Answers that never arrive: a request that is sent again is applied once and answered as the first time."""
+"""Responses that never arrive: a repeated request is applied once and answered as the first time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from test_user_memory_retries import told
 from test_user_memory_retries import writes as memory_writes
 from user_memories import User
 
-# An undo goes on step by step, and one that comes meanwhile does the rest: see test_undo_killed.py.
+# An undo proceeds in steps, and a concurrent one does the rest: see test_undo_killed.py.
 REPEATABLE = [
     method
     for method in METHODS
@@ -36,11 +36,11 @@ TELLING_WHAT_WAS_WRITTEN = {
     "ExtractMemories",
     "ConsolidateMemories",
 }
-"""RPCs whose repeated answer is the same in what was written, but not in how it was decided."""
+"""RPCs whose repeated response agrees in what was written, but not in how it was decided."""
 
 
 def prepared(api: Api, namespace: str, method: MethodDescriptor) -> Message:
-    """A request that writes, to a namespace that has what it needs."""
+    """Return a request that writes, to a namespace that has what it needs."""
     api.add(namespace, id="old", text="old")
     api.save(namespace, "old", "old")
     library, users = Library(api, namespace), memory_writes(User(api, namespace))
@@ -58,14 +58,14 @@ def prepared(api: Api, namespace: str, method: MethodDescriptor) -> Message:
 
 
 def raw(api: Api, method: MethodDescriptor, request: Message) -> bytes:
-    """The answer as it is on the wire."""
+    """Return the response as it is on the wire."""
     call = api.channel.unary_unary(path(method), request_serializer=lambda r: r.SerializeToString())
     answer: bytes = call(request)
     return answer
 
 
 def as_promised(method: MethodDescriptor, answer: bytes) -> Any:
-    """What a repeated request must be answered alike."""
+    """Return the part of a response that must be the same when a request is repeated."""
     if method.name in TELLING_WHAT_WAS_WRITTEN:
         return told(GetMessageClass(method.output_type).FromString(answer))
     return answer
@@ -77,7 +77,7 @@ def what_was_saved(answer: bytes) -> Any:
 
 
 def held(api: Api, namespace: str) -> tuple[int, ...]:
-    """What would show a second effect."""
+    """Return counts that would show a second effect."""
     stats = api.stats(namespace)
     return stats.revision, stats.item_count, stats.state_count
 
@@ -85,7 +85,7 @@ def held(api: Api, namespace: str) -> tuple[int, ...]:
 def lose_the_answer(
     api: Api, proxy: CuttingProxy, method: MethodDescriptor, request: Any, pool: ThreadPoolExecutor
 ) -> Any:
-    """Send a request whose answer is lost after its commit, and while that is so send it again."""
+    """Send a request whose response is lost after its commit, and meanwhile send it again."""
     before = held(api, request.namespace)
     proxy.pass_all()
     lossy = Api.connect(proxy.address)
@@ -127,7 +127,7 @@ def test_an_answer_that_was_lost_is_given_again_whatever_was_asked(tmp_path: Pat
             request = requests[method.name]
             answer = as_promised(method, raw(api, method, request))
             if method.name == "EvaluateForStorage":
-                # Why it was saved is forgotten with the process, what was saved is not.
+                # The reason is forgotten with the process, the saved data is not.
                 assert what_was_saved(answer) == what_was_saved(first[method.name])
             else:
                 assert answer == first[method.name], method.name
@@ -140,7 +140,7 @@ def test_an_answer_that_was_lost_is_given_again_whatever_was_asked(tmp_path: Pat
 
 
 def until_answered(call: Callable[[], Any], again: Callable[[], Any]) -> Any:
-    """Make a call, and as long as its connection is cut, again."""
+    """Make a call, and repeat it as long as its connection is cut."""
     while True:
         try:
             return call()

@@ -244,7 +244,7 @@ async def test_what_the_code_of_its_time_wrote_is_written_to_and_repeated_as_its
     store = SqliteStore(tmp_path, GRAPH)
     await store.open()
     try:
-        # An answer that was lost then is given now, and what it did is not done again.
+        # A response that was lost then is returned now, without applying the request again.
         request = build_request("r-delete")
         receipt = await store.delete_item(NS, "gone", now_us=NOW, request=request)
         assert receipt.replayed and receipt.revision == 23

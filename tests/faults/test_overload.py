@@ -1,7 +1,7 @@
-"""More calls than a server can take: who is let in, who waits, who is refused, and what it costs.
+"""More calls than a server can handle: which are admitted, queued or rejected, and at what cost.
 
-A provider of embeddings that does not answer keeps every place taken for as long as a test wants, so it is
-counted who gets what, and no clock is read.
+An embedding provider that does not answer keeps every slot taken for as long as a test wants, so the tests
+count outcomes and read no clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from server_process import ServerProcess
 
 REFUSED = (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
 VECTOR = [1.0] * 8
-# Fewer than one connection may have at a time.
+# Fewer than a single connection may have at a time.
 CALLS_PER_CONNECTION = 300
 
 
@@ -33,7 +33,7 @@ def provider() -> Iterator[EmbeddingProvider]:
 
 
 class Crowd:
-    """Adds of one namespace that all wait for the provider, over as many connections as it takes."""
+    """Adds to one namespace that all wait for the provider, over as many connections as needed."""
 
     def __init__(self, connect: Connect, server: ServerProcess, namespace: str, count: int) -> None:
         self.namespace = namespace
@@ -50,7 +50,7 @@ class Crowd:
             assert self.answered.acquire(timeout=60)
 
     def go_away(self) -> None:
-        """Hangs up: hundreds of answers are not worth the time."""
+        """Hang up: hundreds of responses are not worth the time."""
         for call in self.calls:
             call.cancel()
 
@@ -72,7 +72,7 @@ def patient_server(provider: EmbeddingProvider, folder: Path) -> ServerProcess:
 
 
 def room(api: Api) -> int:
-    """How many calls start or wait. Of one namespace some wait although there are places."""
+    """Return how many calls run or wait. Those of one namespace may wait although there are free slots."""
     limits = api.limits()
     return (
         limits["concurrent_calls_max"] * 3 // 4
@@ -103,7 +103,7 @@ def test_calls_for_which_there_is_no_room_are_refused_and_told_when_to_come_back
 def test_who_asks_for_much_waits_for_itself(
     tmp_path: Path, connect: Connect, provider: EmbeddingProvider
 ) -> None:
-    """Beside a namespace that has filled its places and the queue, another one is served as ever."""
+    """Next to a namespace that has filled its slots and the queue, another one is served normally."""
     with patient_server(provider, tmp_path) as server:
         api = connect(server)
         provider.hold()
@@ -114,7 +114,7 @@ def test_who_asks_for_much_waits_for_itself(
             assert api.get("modest", str(number)).text == str(number)
         found = api.retrieve("modest", query_embedding=pb.Embedding(values=VECTOR), limit=30)
         assert len(found.results) == len(api.items("modest")) == 20
-        # While the greedy ones still wait, but for those that had to make room.
+        # The greedy ones still wait, except for those that had to make room.
         assert 8 <= len(crowd.done) < 8 + 50
         crowd.go_away()
 
@@ -127,7 +127,7 @@ def test_a_newcomer_takes_the_place_of_who_waits_with_many(
         provider.hold()
         crowd = Crowd(connect, server, "greedy", room(api))
         eventually(lambda: len(provider.requests) > 0, "the first call is under way")
-        # As many as the places that are left to others, and ten more, which have to wait.
+        # As many as the slots reserved for others, and ten more, which have to wait.
         reserve = api.limits()["concurrent_calls_max"] // 4
         modest = Crowd(connect, server, "modest", reserve + 10)
         crowd.wait_for(10)
@@ -147,7 +147,7 @@ def test_what_nobody_waits_for_any_more_is_not_done(
         crowd = Crowd(connect, server, "ns", room(api) + 1)
         crowd.wait_for(1)
         crowd.go_away()
-        # The gone leave their places in the queue to those who come.
+        # Cancelled calls leave their places in the queue to new ones.
         late = Crowd(connect, server, "late", 50)
         provider.may_answer.set()
         assert {call.result().item.text for call in late.calls} == {str(n) for n in range(50)}
@@ -178,7 +178,7 @@ def test_large_requests_are_refused_before_they_fill_the_memory(
         api = connect(server)
         items = [pb.MemoryItem(text="x" * 60_000)] * 64
         request = pb.BatchAddRequest(namespace="ns", items=items)
-        # Each counts four times, and one caller gets half of what there is.
+        # Each counts four times its size, and one caller gets half of the bytes.
         fit = api.limits()["held_bytes_max"] // 2 // (4 * request.ByteSize())
         provider.hold()
         answered = threading.Semaphore(0)
@@ -189,7 +189,7 @@ def test_large_requests_are_refused_before_they_fill_the_memory(
             assert answered.acquire(timeout=60)
         refused = [call for call in calls if call.done()]
         assert {decode(c.exception()).metadata["limit_name"] for c in refused} == {"held_bytes_max"}
-        # A small one of another caller goes its way.
+        # A small one of another caller goes through.
         connect(server).add("ns", text="small", embedding=pb.Embedding(values=VECTOR))
         provider.may_answer.set()
         for call in calls:

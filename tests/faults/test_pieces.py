@@ -174,7 +174,7 @@ def test_no_request_keeps_the_event_loop_for_long_in_one_piece(
     assert sorted(long, reverse=True) == []
 
 
-# What is done to a whole namespace
+# Operations on a whole namespace
 
 
 def fill(api: Api, namespace: str) -> None:

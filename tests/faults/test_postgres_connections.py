@@ -44,7 +44,7 @@ def proxy(node: Node) -> Iterator[PostgresProxy]:
 
 
 def flags(dsn: str, schema: str = "memory_service") -> list[str]:
-    """What a server over this database is started with."""
+    """The flags of a server over this database."""
     return [
         *("--store", "postgres", "--postgres-dsn", dsn, "--postgres-schema", schema),
         *("--embedder", "none"),
@@ -82,7 +82,7 @@ def texts(api: Api, namespace: str) -> list[str]:
 
 
 def timed(call: Callable[[], Any]) -> float:
-    """How long a call takes; on a busy machine the database is at times taken to be away."""
+    """How long a call takes; on a busy machine the database sometimes seems to be unavailable."""
     began = time.monotonic()
     while True:
         try:

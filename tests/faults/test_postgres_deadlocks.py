@@ -75,7 +75,7 @@ class Writer:
         return self._chance.sample(NAMES, 3)
 
     def _add(self, namespace: str) -> None:
-        """Some of a few ids in any order, and one of its own that soon expires."""
+        """Some of a few ids in any order, and the writer's own one that soon expires."""
         items = [pb.MemoryItem(id=name, text=f"{name} {self._name}") for name in self._some()]
         own = f"{self._name}-{self._number}"
         items.append(pb.MemoryItem(id=own, text=own, ttl=Duration(seconds=1)))

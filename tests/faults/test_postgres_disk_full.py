@@ -1,4 +1,4 @@
-"""A full disk below the tables of PostgreSQL: nothing grows, all else goes on, and later so does the rest."""
+"""A full disk below PostgreSQL's tables: nothing grows, reads go on, and given space, writes work again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXT = "heron " * 5_000
 
 @pytest.fixture
 def disk() -> Iterator[tuple[Path, Node]]:
-    """A small disk, and a database whose tables are on it, but for its log."""
+    """A small disk, and a database with its tables, but not its log, on that disk."""
     folder, programs = postgres_server.prepared_folder()
     small = folder / "disk"
     small.mkdir()
@@ -49,7 +49,7 @@ def disk() -> Iterator[tuple[Path, Node]]:
 
 
 def fill(disk: Path) -> Path:
-    """Let somebody else take all the room there is."""
+    """Let another program take all free space."""
     stranger = disk / "stranger"
     with suppress(OSError), stranger.open("ab", buffering=0) as file:
         while file.write(bytes(4096)):

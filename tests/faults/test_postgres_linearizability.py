@@ -1,4 +1,4 @@
-"""Two servers over one PostgreSQL with standbys: what callers are told could have happened one by one.
+"""Two servers over one PostgreSQL with standbys: some sequential order explains all of their responses.
 
 Meanwhile servers are killed, and the primary is, and a standby takes over.
 """
@@ -79,13 +79,13 @@ def asking(client: Client, servers: Servers, number: int, history: History, unti
         # Of one that is gone the channel may be closed by now.
         with suppress(ValueError):
             client.run(servers.apis[number], until)
-        # What nobody knows the outcome of takes the checker long.
+        # Calls with unknown outcomes slow the checker down.
         servers.there[number].wait()
         threading.Event().wait(0.1)
 
 
 def watching(servers: Servers, number: int, namespace: str, history: History, ended: threading.Event) -> None:
-    """Watch at one of the servers until all was told."""
+    """Watch at one of the servers until all changes were received."""
 
     def all_told() -> bool:
         told = history.changes[namespace]
@@ -106,7 +106,7 @@ def recorded(
     operations: int,
     faults: Sequence[Callable[[], Any]] = (),
 ) -> History:
-    """What clients of all servers were told while these things were done one after the other."""
+    """The history of the clients of all servers during these faults, one after the other."""
     history, values, ended = History(), itertools.count(), threading.Event()
     clients = [Client(history, random.Random(chance.random()), values, 4) for _ in range(CLIENTS)]
     count = len(servers.apis)

@@ -36,7 +36,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def asynchronous() -> Iterator[Cluster]:
-    """One whose primary waits for nobody."""
+    """A cluster whose primary does not wait for standbys."""
     with Cluster(synchronous=False) as cluster:
         yield cluster
 
@@ -73,7 +73,7 @@ def test_a_cancelled_wait_for_standbys_is_not_acknowledged(
         (pid,) = until(lambda: cluster.primary.ask(WAITING), "the write to wait for a standby")[0]
         assert not pending.done()
         cluster.primary.ask(f"SELECT {how}({pid})")
-        # The primary has it by now, and nobody else. Whoever asks again must not be told otherwise.
+        # Only the primary has it by now. A repeated request must not get a different answer.
         again = pool.submit(outcome, lambda: add(apis[1], namespace, "lost", "r-1"))
         if how == "pg_cancel_backend":
             assert pending.result(10) is grpc.StatusCode.UNAVAILABLE
@@ -133,7 +133,7 @@ class Writers:
 
 
 def check_kept(apis: list[Api], writers: Writers) -> None:
-    """Each server lists and finds each write once, at the revision that was told, and nothing else."""
+    """Each server lists and finds each write once, at the acknowledged revision, and nothing else."""
     for namespace, acknowledged in writers.acknowledged.items():
         for api in apis:
             listed = list(api.items(namespace))
@@ -189,8 +189,8 @@ def test_what_a_failover_has_lost_no_server_shows(asynchronous: Cluster, tmp_pat
         asynchronous.promote(asynchronous.nodes[1])
         kept = [f"kept{number}" for number in range(20)]
         until(lambda: outcome(lambda: check_shown(apis[:1], kept)) is OK, "a server to go on")
-        # Revisions, positions and numbers of steps of what is gone are given again: the other server has not
-        # looked meanwhile.
+        # Revisions, positions and step numbers of lost writes are reused: the other server has not looked
+        # meanwhile.
         for number in range(ahead):
             kept.append(f"again{number}")
             add(apis[0], "lossy", kept[-1])

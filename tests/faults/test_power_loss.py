@@ -1,4 +1,4 @@
-"""Loss of power: what was acknowledged is on the disk, whatever became of all that was not synced."""
+"""Loss of power: acknowledged writes are on the disk, whatever happened to unsynced ones."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _assert_some_lose(worked: Worked, folder: Path, lose_power: Callable[[], int
     assert any(lost)
 
 
-# --- again, while what is left is recovered -------------------------------------------------------
+# --- again, during recovery ------------------------------------------------------------------------
 
 
 class WorkedOn(Worked):

@@ -236,7 +236,7 @@ class Keyed(RecordedDisk):
         self.changes = msgspec.json.decode((folder / "report.json").read_bytes(), type=list[Change])
 
     def wrong(self, image: Path, cut: int) -> list[str]:
-        """Return what was done and is not so."""
+        """Return completed changes that are not in effect."""
         done = [change for change in self.changes if change.done(cut)]
         try:
             good = self._good(image)

@@ -1,4 +1,4 @@
-"""Whole calls that are cancelled as soon as they are made: the server goes on, and none stays under way."""
+"""Complete calls that are cancelled immediately: the server continues, and none stays under way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAVES = rounds(12, 300)
 
 
 def storm(server: Attacked, wave: int) -> None:
-    """Send whole calls, and cancel each: at once, when all are sent, or when the first is answered."""
+    """Send complete calls, and cancel each: at once, when all are sent, or when the first is answered."""
     headers, calls, resets = server.headers(ADD), [], []
     for number in range(STREAMS):
         item = pb.MemoryItem(id=f"{wave}-{number}", text=f"whole {wave} {number}")
@@ -32,7 +32,7 @@ def storm(server: Attacked, wave: int) -> None:
         resets.append(h2.frame(h2.RST_STREAM, 0, 2 * number + 1, h2.CANCEL))
     connection = server.connection()
     try:
-        # The server may hang up on who does so.
+        # The server may hang up on such a client.
         with contextlib.suppress(OSError):
             if wave % 3 == 0:
                 connection.send(b"".join(call + reset for call, reset in zip(calls, resets, strict=True)))
@@ -47,7 +47,7 @@ def storm(server: Attacked, wave: int) -> None:
 
 
 def serves(server: Attacked) -> None:
-    """A new client is told that all is well."""
+    """Check that the server reports good health to a new client."""
     api = server.api()
     try:
         health = health_pb2_grpc.HealthStub(api.channel)
@@ -59,20 +59,20 @@ def serves(server: Attacked) -> None:
 
 @pytest.fixture(params=KINDS)
 def stormed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Attacked]:
-    """A server of its own, which counts its tasks; a call that is left under way would hold up its end."""
+    """A separate server, which counts its tasks; a call that stays under way would delay its end."""
     with attacked(request.param, tmp_path, "--drain", "600", command=command("observed")) as server:
         yield server
 
 
 def test_whole_calls_that_are_reset_leave_nothing(stormed: Attacked) -> None:
-    """CVE-2023-44487 with calls that begin: what they wrote is whole, and none of them stays under way."""
+    """CVE-2023-44487 with calls that begin: their writes are complete, and none of them stays under way."""
     api = stormed.api()
     api.add("honest", text="before")
     before = tasks(stormed.process)
     for wave in range(WAVES):
         storm(stormed, wave)
     written = {item.id: item.text for item in api.items("attacked")}
-    # Or no call began.
+    # Otherwise no call began.
     assert written
     assert all(text == f"whole {item_id.replace('-', ' ')}" for item_id, text in written.items())
     api.add("honest", text="after")

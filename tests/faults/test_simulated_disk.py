@@ -1,4 +1,4 @@
-"""The simulated loss of power itself: what it must and must not take for synced."""
+"""Tests of the simulated loss of power: what it must and must not treat as synced."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _synced(inode: int) -> Record:
     return Record(_SYNC, inode, "", 0, b"")
 
 
-# The first folder, whose own name lasts.
+# The first folder, whose own name is durable.
 TOP_MADE = [Record(_MKDIR, TOP, ROOT, 0, b""), _synced(ABOVE)]
 
 
 def _image(records: list[Record], into: Path) -> dict[str, bytes]:
-    """What is left where nothing came to the disk that was not synced."""
+    """Return the contents of a disk to which no unsynced writes came."""
     LostPower(records, Path(ROOT), "dropped", random.Random(1)).write_image(into)
     return {str(path.relative_to(into)): path.read_bytes() for path in _files(into)}
 
@@ -64,6 +64,6 @@ def test_a_file_with_the_number_of_a_folder_that_is_gone_is_not_that_folder(tmp_
         Record(_WRITE, REUSED, "", 0, b"kiwi"),
         _synced(TOP),
     ]
-    # Its name lasts, what is in it does not.
+    # Its name is durable, its contents are not.
     assert _image(records, tmp_path / "contents unsynced") == {"new": b""}
     assert _image([*records, _synced(REUSED)], tmp_path / "contents synced") == {"new": b"kiwi"}

@@ -1,4 +1,4 @@
-"""A disk whose syncs take long: only who waits for the disk waits."""
+"""A disk with slow syncs: only calls that wait for the disk wait."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slow_server(disk: Disk) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def api(disk: Disk, slow_server: ServerProcess, connect: Connect) -> Iterator[Api]:
-    """Its stubs, with something to read. The disk is quick again at the end."""
+    """The server's stubs, with something to read. The disk is fast again at the end."""
     api = connect(slow_server)
     api.memory.Reset(pb.ResetRequest(namespace=NS))
     api.add_texts(NS, *(f"kiwi {n}" for n in range(20)))
@@ -49,12 +49,12 @@ def api(disk: Disk, slow_server: ServerProcess, connect: Connect) -> Iterator[Ap
 
 
 def add(api: Api, text: str) -> grpc.Future:
-    """Begin to add a text."""
+    """Start to add a text."""
     return api.memory.Add.future(pb.AddRequest(namespace=NS, item=pb.MemoryItem(text=text)))
 
 
 def read_everything(api: Api) -> None:
-    """Health, and every kind of read."""
+    """Check health, and make every kind of read."""
     health = health_pb2_grpc.HealthStub(api.channel).Check(health_pb2.HealthCheckRequest())
     assert health.status == health_pb2.HealthCheckResponse.SERVING
     assert "kiwi 7" in api.found(NS, query_text="7 kiwi")
@@ -71,12 +71,12 @@ def test_reads_and_health_go_on_while_a_sync_lasts(api: Api, disk: Disk) -> None
     others = [add(api, f"behind {n}") for n in range(50)]
     for _ in range(rounds(20, 200)):
         read_everything(api)
-    # All of that was answered during one sync, and nothing that was not on disk was acknowledged or shown.
+    # All of that was answered during one sync, and nothing unsynced was acknowledged or shown.
     assert (disk["syncs_begun"], disk["syncs_done"]) == (begun + 1, done)
     assert not first.done() and not any(other.done() for other in others)
     disk["hold_syncs"] = 0
     assert {f.result().item.text for f in (first, *others)} <= set(api.found(NS, limit=-1))
-    # Those that waited had a sync in common.
+    # Those that waited shared a sync.
     assert disk["syncs_done"] - done <= 10
 
 
@@ -86,7 +86,7 @@ def test_writes_that_wait_for_a_sync_are_bounded(
     limits = api.limits()
     most = limits["concurrent_calls_max"] + limits["waiting_calls_max"]
     disk["hold_syncs"] = 1
-    # Over several connections: one does not carry as many calls.
+    # Over several connections, because one cannot carry as many calls.
     connections = [connect(slow_server) for _ in range(8)]
     writes = [add(connections[n % 8], f"w{n}") for n in range(most + 40)]
     eventually(lambda: sum(write.done() for write in writes) >= 40, "refusals of what is too much")
@@ -119,7 +119,7 @@ def test_with_slow_syncs_many_reads_are_answered_for_each(api: Api, disk: Disk) 
             answered += 1
         written = sum(writer.result() for writer in writers)
     print(f"{syncs} syncs of {SLOW_US // 1000} ms: {answered} searches answered, {written} writes")
-    # A loop that is blocked answers one for each sync, or two.
+    # A blocked loop answers one for each sync, or two.
     assert answered >= 5 * syncs
 
 
@@ -132,7 +132,7 @@ def test_a_backup_goes_on_without_its_caller_and_nobody_gets_in_between(
     eventually(lambda: disk["syncs_begun"] > begun, "a sync")
     left.cancel()
     for name in ("left", "another"):
-        # Once the server knows that the caller has gone: what it says meanwhile is the same.
+        # The server notices later that the caller has gone, but its answer stays the same.
         for _ in range(rounds(10, 100)):
             refused = refusal(api.admin.Backup, admin_pb2.BackupRequest(name=name))
             assert refused.metadata["limit_name"] == "concurrent_backups_max"

@@ -1,8 +1,8 @@
 """Two tenants of one server: each has what it would have alone, whatever the other one does meanwhile.
 
 Both do random things with the same ids, keys, facts and ids of requests. Each has an oracle, plain dicts,
-which knows of its own writes only. One of them has a control, too: a server that gets its writes and nobody
-else's, and has to answer the same, with the same scores.
+with only its own writes. One of them also has a control: a server that gets only this tenant's writes, and
+has to answer the same, with the same scores.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def reason(answer: Answer) -> str:
 
 
 def comparable(answer: Answer) -> object:
-    """An answer without what differs between two servers that were told the same: times and made-up names."""
+    """An answer without what differs between two servers with the same history: times and made-up names."""
     if isinstance(answer, Refusal):
         return answer.code, answer.reason, answer.message, answer.metadata
     told = type(answer)()
@@ -92,7 +92,7 @@ def _strip(message: Message) -> None:
     for at, value in message.ListFields():
         inner = at.message_type
         made_up = (message.DESCRIPTOR.name, at.name) in MADE_UP
-        # What a similarity is in its last bits depends on how many vectors are compared together.
+        # The last bits of a similarity depend on how many vectors are compared together.
         if made_up or at.name in ("similarity", "index") or (inner and inner.name == "Timestamp"):
             message.ClearField(at.name)
         elif inner is not None and not is_map(at):
@@ -148,7 +148,7 @@ class Oracle:
 
 @dataclass
 class Tenant:
-    """Somebody with a key for one namespace, and what belongs there."""
+    """A client with a key for one namespace, and the data that belongs there."""
 
     namespace: str
     client: Client
@@ -215,7 +215,7 @@ class Tenant:
             self.call("GetNamespaceStats")
 
     def check_history(self) -> None:
-        """The changes that a watch tells are those that the control tells."""
+        """A watch returns the same changes from the server and the control."""
         stats = self.call("GetNamespaceStats")
         if self.control is not None and not isinstance(stats, Refusal):
             both = [self._changes(client, stats.revision) for client in (self.client, self.control)]
@@ -385,7 +385,7 @@ class TwoTenants(RuleBasedStateMachine):
 
     @rule()
     def watch(self) -> None:
-        """Look at what a watch tells of all that was."""
+        """Check a watch of all changes so far."""
         self.tenants[CONTROLLED].check_history()
 
     @invariant()

@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of an undo: the next one ends it, and nothing is half there."""
+"""A server that is killed in the middle of an undo: the next one completes it, and nothing is half done."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from server_process import ServerProcess
 NAMESPACE = "undo"
 WRITTEN = Timestamp(seconds=1_700_000_000)
 ITEMS = 1200
-# What an undo ends with whose server is killed; it may have been done just before.
+# The outcomes of an undo whose server is killed; it may just have finished.
 _ENDS = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.OK}
 
 
@@ -62,7 +62,7 @@ def test_an_undo_that_is_cut_off_is_ended_by_the_next(tmp_path: Path) -> None:
         process = ServerProcess(data_dir, flags=["--embedder", "none"], env=SMALL_GRAPHS).start()
         api = Api.connect(process.address)
         api.memory.Import(_written("ada", range(ITEMS // 2), "heron"))
-        # Half of what they write stands over another's, half is new.
+        # Half of their writes replace another's, half are new.
         api.memory.Import(_written("mallory", range(ITEMS), "vulture"))
         before = _undo(api, dry_run=True).revision
         cut = before + chance.randrange(1, ITEMS)

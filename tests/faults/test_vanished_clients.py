@@ -1,4 +1,4 @@
-"""Clients that vanish in the middle of a call: nothing of theirs stays, and nothing is half written."""
+"""Clients that vanish in the middle of a call: no resources stay in use, and nothing is partially written."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from server_process import ServerProcess
 NAMESPACE = "vanished"
 BATCH = 150
 STORED = 400
-# What a call may end with whose client has left, or has not waited.
+# The outcomes of a call whose client has left, or has not waited.
 LEFT = {
     grpc.StatusCode.OK,
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.DEADLINE_EXCEEDED,
 }
-# Pools grow when they are needed, and keep their threads: asyncio's, and those for reads, indexes, searches.
+# Pools grow on demand and keep their threads: asyncio's, and those for reads, indexes and searches.
 POOLED_THREADS = min(32, (os.cpu_count() or 1) + 4) + 4
 
 
@@ -44,7 +44,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def watched(data_dir: Path) -> Iterator[ServerProcess]:
-    """A server that tells how many tasks it has, with something to read."""
+    """A server that reports its number of tasks, with something to read."""
     with ServerProcess(data_dir, command=command("observed"), env=SMALL_GRAPHS) as process:
         api = Api.connect(process.address)
         for number in range(4):
@@ -61,7 +61,7 @@ def files(server: ServerProcess) -> int:
 
 
 def sockets(server: ServerProcess) -> int:
-    """Unlike files, as many with the same connections: a pool of readers of the database may grow."""
+    """Count sockets: they depend only on connections, whereas a pool of database readers may grow."""
     found = []
     for file in Path(f"/proc/{server.process.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -70,7 +70,7 @@ def sockets(server: ServerProcess) -> int:
 
 
 def threads(server: ServerProcess) -> int:
-    """Python's. gRPC's have names of their own; it lets those that it has no work for go, one by one."""
+    """Count Python's threads. gRPC's have other names; it ends the idle ones one by one."""
     names = []
     for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -80,7 +80,7 @@ def threads(server: ServerProcess) -> int:
 
 @contextlib.contextmanager
 def nothing_left(server: ServerProcess, data_dir: Path) -> Iterator[Api]:
-    """At the end there are as few tasks, files and threads as before, no transaction and no lock."""
+    """Check that tasks, files and threads are as few as before at the end, with no transaction or lock."""
     before = tasks(server), files(server), threads(server)
     api = Api.connect(server.address)
     yield api
@@ -92,7 +92,7 @@ def nothing_left(server: ServerProcess, data_dir: Path) -> Iterator[Api]:
 
 
 def assert_serves(api: Api, data_dir: Path) -> None:
-    """What needs every lock is answered, and no reader keeps the log of the database."""
+    """Check that calls that need every lock are answered, and no reader holds the database's log."""
     for namespace in ("vanished/facts", "vanished/others"):
         save = user_memory_pb2.SaveMemoryRequest(
             namespace=namespace,
@@ -109,7 +109,7 @@ def flushed(api: Api, data_dir: Path) -> bool:
     return (data_dir / "records.db-wal").stat().st_size == 0
 
 
-# The calls: each returns what ends it when it is iterated or asked for its result.
+# The calls: each returns an object that ends the call when it is iterated or asked for its result.
 
 
 def batch(api: Api, name: str, timeout: float | None) -> Any:
@@ -158,7 +158,7 @@ STREAMS = (export, watch)
 
 
 def ended(kind: Any, call: Any) -> grpc.StatusCode:
-    """Let a call end, and return how."""
+    """End a call, and return how it ended."""
     if kind in STREAMS:
         return outcome(lambda: list(call))
     try:
@@ -168,7 +168,7 @@ def ended(kind: Any, call: Any) -> grpc.StatusCode:
 
 
 def look(api: Api, kind: Any, call: Any, chance: random.Random) -> None:
-    """Take something of an answer, or let some time pass: as long as others' calls take."""
+    """Take a part of a response, or let some time pass: as long as others' calls take."""
     for _ in range(chance.choice([0, 0, 1, 3])):
         if kind not in STREAMS:
             api.stats(NAMESPACE)
@@ -202,7 +202,7 @@ def test_clients_that_vanish_leave_nothing_behind(
             assert ended(kind, call) in LEFT
             lossy.channel.close()
         found = Counter(item.labels["batch"] for item in api.items("vanished/batches"))
-        assert set(found.values()) <= {BATCH}  # whole or not at all
+        assert set(found.values()) <= {BATCH}  # entirely or not at all
 
 
 def test_half_open_connections_hold_nobody_up(watched: ServerProcess, data_dir: Path) -> None:
@@ -223,7 +223,7 @@ def test_half_open_connections_hold_nobody_up(watched: ServerProcess, data_dir: 
         for stream in streams:
             stream.cancel()
         if SOAK:
-            # The server itself finds out that nobody is there: no client closes its connection.
+            # The server itself notices that the clients are gone: none of them closes its connection.
             assert sockets(watched) == few + 10
             deadline = iter(range(10))
             while sockets(watched) > few and next(deadline, None) is not None:
@@ -248,7 +248,7 @@ def test_slow_readers_hold_nobody_up_and_miss_nothing(watched: ServerProcess, da
         stored = [item.id for item in api.items(NAMESPACE)]
         for stream in exports:
             ids = [at_first[0].item.id, *(record.item.id for record in stream if record.HasField("item"))]
-            # Those that were there when it began are told at least, each once.
+            # At least the items that existed when it began are sent, each once.
             assert len(set(ids)) == len(ids)
             assert set(stored) >= set(ids) >= {each for each in stored if not each.startswith("new-")}
         for stream in watches:

@@ -1,1 +1,1 @@
-"""The dearest valid requests of every RPC, by service."""
+"""The most expensive valid requests of every RPC, by service."""

@@ -1,4 +1,4 @@
-"""The dearest requests of AdminService."""
+"""The most expensive requests of AdminService."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _undoing(world: World, namespace: str, **fields: object) -> list[pb.UndoWrit
 
 
 def _replaced(world: World) -> str:
-    """A new namespace whose items were all replaced."""
+    """Return a new namespace whose items were all replaced."""
     namespace = world.short_items()
     for items in world.batches(
         MANY_ITEMS, lambda at: memory_pb2.MemoryItem(id=f"i{at}", text=f"another on {at}")
@@ -34,7 +34,7 @@ def _replaced(world: World) -> str:
 
 
 def _held(world: World) -> str:
-    """A new namespace with large writes in quarantine."""
+    """Return a new namespace with large writes in quarantine."""
     namespace = world.fresh()
     for _ in range(3):
         items = [

@@ -1,4 +1,4 @@
-"""The dearest requests of MemoryService."""
+"""The most expensive requests of MemoryService."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _vector_batches(world: World) -> list[pb.BatchAddRequest]:
 
 
 def largest_item(world: World, item_id: str = "") -> pb.MemoryItem:
-    """An item that is at its limit in all it may have."""
+    """Return an item with every field at its limit."""
     parts = [pb.Part(text=world.text(7 * KIB)) for _ in range(256)]
     return pb.MemoryItem(
         id=item_id, labels=LABELS, metadata=METADATA,

@@ -1,4 +1,4 @@
-"""The dearest requests of the services built on items: interactions, facts, documents."""
+"""The most expensive requests of the services built on items: interactions, facts, documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REASON = "It will matter in later conversations"
 
 
 def _conversation(world: World) -> str:
-    """A namespace of messages with their responses, and reflections."""
+    """Return a namespace of messages with their responses, and reflections."""
     namespace = world.fresh()
     kinds = (memory_pb2.ITEM_KIND_MESSAGE, memory_pb2.ITEM_KIND_RESPONSE, memory_pb2.ITEM_KIND_REFLECTION)
     stub = world.interactions
@@ -37,7 +37,7 @@ def _conversation(world: World) -> str:
         reply.item for reply in world.api.memory.Export(memory_pb2.ExportRequest(namespace=namespace))
         if reply.item.kind in kinds
     ]  # fmt: skip
-    # As an import brings them: many at once.
+    # Many at once, as in an import.
     for items in world.batches(MANY_ITEMS, lambda at: _copy(world, exported[at % 3], at)):
         world.api.memory.Import(iter([memory_pb2.ImportRequest(namespace=namespace, items=items)]))
     return namespace
@@ -76,7 +76,7 @@ _INTERACTION = {"labels": LABELS, "metadata": METADATA, "request_id": "r"}
 
 
 def _responses(world: World) -> list[interaction_pb2.StoreResponseRequest]:
-    """Responses to a message that is named by what it says."""
+    """Return responses to a message that is named by its content."""
     namespace, said = world.fresh(), "x" * TEXT
     world.interactions.StoreInteraction(
         interaction_pb2.StoreInteractionRequest(namespace=namespace, sender="ada", content=said)
@@ -284,7 +284,7 @@ def _replacements(world: World) -> list[knowledge_pb2.AddDocumentRequest]:
 
 
 def _library(world: World) -> str:
-    """A new namespace with a large document."""
+    """Return a new namespace with a large document."""
     namespace = world.fresh()
     world.knowledge.AddDocument(
         knowledge_pb2.AddDocumentRequest(
@@ -308,7 +308,7 @@ def _many_documents(world: World) -> str:
 
 def _commands(world: World) -> list[knowledge_pb2.HandleMessageRequest]:
     namespace, near = world.fresh(), "xremember this remember thisx "
-    # As much as fits a document, which it would become.
+    # As much as fits in a document, which it would become.
     parts = [memory_pb2.Part(text=near * (65_000 // len(near))) for _ in range(15)]
     for at in range(5):
         said = memory_pb2.ChatMessage(role=memory_pb2.ROLE_ASSISTANT, parts=parts, message_id=f"m{at}")

@@ -1,4 +1,4 @@
-"""The dearest requests of StateService and OverseerService."""
+"""The most expensive requests of StateService and OverseerService."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _kept(world: World, *values: struct_pb2.Value) -> str:
 
 
 def many_states(world: World, count: int = MANY_ITEMS, words: int = 0) -> str:
-    """A namespace with so many states, whose keys are as long as they may be."""
+    """Return a namespace with that many states, whose keys are as long as allowed."""
     namespace = world.fresh()
     for begin in range(0, count, 1000):
         entries = [
