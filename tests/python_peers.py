@@ -289,11 +289,6 @@ _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
 # Answers: what the client returned, under the names of the fields of the response.
 
 
-def _item_added(item: MemoryItem) -> dict[str, Any]:
-    is_skipped = not item.revision and not item.degraded
-    return {"skipped": True} if is_skipped else _item_written(item)
-
-
 def _item_written(item: MemoryItem) -> dict[str, Any]:
     return {"item": item, "revision": item.revision, "degraded": item.degraded}
 
@@ -330,7 +325,7 @@ def _taken(**names: str) -> Callable[[Any], dict[str, Any]]:
 
 
 _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "Add": _item_added,
+    "Add": _item_written,
     "BatchAdd": _items_written,
     "Update": _item_written,
     "Retrieve": _packed,
@@ -376,6 +371,8 @@ def _written(rpc: MethodDescriptor, answer: Any, request: Any = None) -> dict[st
         values = {name: getattr(answer, name, None) for name in rpc.output_type.fields_by_name}
     if rpc.name == "HandleMessage" and answer.document is not None:
         values["fragments"] = answer.document.fragments
+    if rpc.name == "Add" and request.on_duplicate and not answer.revision and not answer.degraded:
+        values = {"skipped": True}
     if rpc.name == "BatchAdd":
         values["skipped_count"] = len(request.items) - len(answer)
     fill(message, values)

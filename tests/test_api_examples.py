@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import certificates
-from memory_client import MemoryClient
+from memory_client import MemoryClient, MemorySource, chat_message
 from memory_service.v1 import interaction_pb2, knowledge_pb2, overseer_pb2, user_memory_pb2
 from server_process import ServerProcess
 from toolchain import ROOT, run
@@ -82,3 +82,24 @@ def test_an_example_of_the_readme_runs_by_itself(
     printed = run([sys.executable, "-c", program], tmp_path, timeout_s=60, env=env)
     for call, part in PRINTED.items():
         assert part in printed or f"memory.{call}(" not in program
+
+
+def test_a_message_is_forgotten_as_the_page_on_operations_says(server: ServerProcess, namespace: str) -> None:
+    (program,) = programs((ROOT / "docs" / "operations.md").read_text())
+    with MemoryClient(server.address, namespace=namespace) as memory:
+        said = [
+            memory.add(chat_message("user", text), session_id="s")
+            for text in ("I am allergic to peanuts.", "I am very allergic to peanuts.", "I live in Porto.")
+        ]
+        for item in said:
+            memory.extract_memories(session_id="s", after_revision=item.revision - 1, limit=1)
+        source = MemorySource(item_ids=[said[0].id])
+        memory.save_memory(
+            "User has a nut allergy since birth", "preference", "What not to eat", source=source
+        )
+        memory.consolidate_memories(similarity_threshold=0.3)
+        exec(program, {"memory": memory, "item_id": said[0].id})
+        left = list(memory.list_memories(include_history=True))
+        assert [item.id for item in memory.list_items()] == [item.id for item in said[1:]]
+    assert "User lives in Porto" in [fact.content for fact in left]
+    assert not [fact for fact in left if said[0].id in fact.provenance.parent_ids]

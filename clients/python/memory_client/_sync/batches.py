@@ -30,8 +30,9 @@ class BatchMethods(Bound):
     ) -> int:
         """Remove all items that match every condition; return their number.
 
-        At least one condition is required. A call removes 10,000 items; if a later call fails, the items of
-        the earlier ones stay removed. Items that are added after the first call stay. Documents and facts are removed by `delete_document` and `delete_memory`.
+        At least one condition is required. The server removes up to 10,000 items per call, so several calls
+        may be made: if one fails, the items of the earlier ones stay removed. Items that are added after the
+        first call are kept. Documents and facts are removed by `delete_document` and `delete_memory`.
 
         Args:
             session_id: Only items of this conversation. Empty: of any.
