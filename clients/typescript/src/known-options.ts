@@ -26,7 +26,8 @@ export function requireKnown(value: unknown, known: Known, where: string): void 
     return;
   }
   if (typeof value !== "object" || value === null) {
-    throw new TypeError(`${where}: ${JSON.stringify(value) ?? typeof value} is not an object of options`);
+    // The value may be a credential: the error does not show it.
+    throw new TypeError(`${where}: the options must be an object, not ${value === null ? "null" : typeof value}`);
   }
   for (const [name, entry] of Object.entries(value)) {
     const inner = Object.hasOwn(known, name) ? known[name] : undefined;

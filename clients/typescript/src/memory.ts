@@ -31,7 +31,7 @@ import type { Content } from "./messages.js";
 import type { WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
 import { changeEvent, recordEvent } from "./records.js";
-import { given, requestIdOf, requestIdsOf, withToken } from "./requests.js";
+import { given, requestIdOf, withToken } from "./requests.js";
 import { conditionFrom, filterFrom, resultsOf, retrievalFrom } from "./retrieval.js";
 import type { StateEntry } from "./state-entries.js";
 import { durationFrom, int32From, int64From } from "./values.js";
@@ -184,8 +184,9 @@ export abstract class MemoryMethods extends Bound {
   /**
    * Deletes the items that meet all the given conditions.
    *
-   * Up to 10,000 items are deleted at a time, each time all or none; the time limit applies to each of these calls.
-   * Items that are added meanwhile stay. Documents and memories about users are deleted by their own methods.
+   * Up to 10,000 items are deleted at a time, each time all or none. The time limit applies to each of these calls;
+   * `requestId` is the id of the first one, and the others get new ones. Items that are added meanwhile stay.
+   * Documents and memories about users are deleted by their own methods.
    *
    * @returns the number of deleted items, or with `dryRun` of those that would be deleted
    * @throws InvalidArgumentError - no condition is given, or one is malformed
@@ -193,8 +194,10 @@ export abstract class MemoryMethods extends Bound {
   async deleteWhere(options: DeleteWhereOptions): Promise<number> {
     const { dryRun = false } = options;
     const fixed = { ...conditionFrom(options), namespace: this.boundTo, dryRun };
-    const nextId = requestIdsOf(options);
-    const request = (pageToken: string) => ({ ...fixed, pageToken, requestId: nextId() });
+    const request = (pageToken: string) => {
+      const requestId = requestIdOf(pageToken === "" ? options : {});
+      return { ...fixed, pageToken, requestId };
+    };
     let count = 0;
     for await (const { deletedCount } of this.transport.pages(method.deleteWhere, request, options)) {
       count += Number(deletedCount);

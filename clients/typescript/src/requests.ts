@@ -1,27 +1,12 @@
 // Fields that many requests have.
 
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 
 import type { WriteOptions } from "./options.js";
 
 /** Returns the caller's request id or a new one, so that every write can be retried safely. */
 export function requestIdOf(options: WriteOptions): string {
   return options.requestId ?? randomUUID();
-}
-
-/**
- * Returns a function for the request ids of the pages of a write, each different. If the caller gave one, it is
- * that of the first page, and the others derive from it, so that the whole call can be retried.
- */
-export function requestIdsOf(options: WriteOptions): () => string {
-  let page = 0;
-  return () => {
-    const { requestId } = options;
-    page += 1;
-    return requestId === undefined || page === 1
-      ? requestIdOf(options)
-      : createHash("sha256").update(`${requestId} ${page}`).digest("hex");
-  };
 }
 
 /** Converts an optional field: `given(ttlMs, durationFrom, "ttlMs")`. */

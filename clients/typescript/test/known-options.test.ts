@@ -39,8 +39,8 @@ describe("unknown options", { timeout: 60_000 }, () => {
       const message = new RegExp(`^${name}: unknown option "topK"; the options are .*\\bsignal\\b`);
       await assert.rejects(made(name, ...before, { topK: 5 }), { name: "TypeError", message });
       await assert.rejects(made(name, ...before, { signal: undefined, topK: undefined }), { message });
-      await assert.rejects(made(name, ...before, 5), { message: `${name}: 5 is not an object of options` });
-      await assert.rejects(made(name, ...before, null), { message: `${name}: null is not an object of options` });
+      await assert.rejects(made(name, ...before, 5), { message: `${name}: the options must be an object, not number` });
+      await assert.rejects(made(name, ...before, null), { message: `${name}: the options must be an object, not null` });
       // The names of what every object has are no options either.
       await assert.rejects(made(name, ...before, { constructor: 1 }), { message: /unknown option "constructor"/ });
     });
@@ -55,8 +55,8 @@ describe("unknown options", { timeout: 60_000 }, () => {
     for (const given of [[{ userId: "ada" }], ["tea", { userId: "ada" }], [undefined, { userId: "ada" }]]) {
       await assert.rejects(made("retrieve", ...given), { message: /^retrieve: unknown option "userId"/ });
     }
-    await assert.rejects(made("listItems", "trip"), { message: 'listItems: "trip" is not an object of options' });
-    await assert.rejects(made("retrieve", "tea", "trip"), { message: /^retrieve: "trip" is not/ });
+    await assert.rejects(made("listItems", "trip"), { message: /^listItems: the options must be .*, not string$/ });
+    await assert.rejects(made("retrieve", "tea", "trip"), { message: /^retrieve: the options must be/ });
   });
 
   test("options inside of options", async () => {
@@ -90,8 +90,13 @@ describe("unknown options", { timeout: 60_000 }, () => {
   });
 
   test("a client", () => {
-    const wrong: object[] = [{ apikey: "secret" }, { tls: { ca: "secret" } }];
-    assert.throws(() => new MemoryClient("127.0.0.1:1", wrong[0]), /^TypeError: MemoryClient: unknown option "apikey"/);
-    assert.throws(() => new MemoryClient("127.0.0.1:1", wrong[1]), /^TypeError: MemoryClient.tls: unknown option "ca"/);
+    const cases: [unknown, RegExp][] = [
+      [{ apikey: "secret" }, /^TypeError: MemoryClient: unknown option "apikey"/],
+      [{ tls: { ca: "secret" } }, /^TypeError: MemoryClient.tls: unknown option "ca"/],
+      ["secret", /^TypeError: MemoryClient: the options must be an object, not string$/],
+    ];
+    for (const [options, message] of cases) {
+      assert.throws(() => new MemoryClient("127.0.0.1:1", options as object), message);
+    }
   });
 });

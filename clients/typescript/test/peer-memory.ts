@@ -149,7 +149,9 @@ export const MEMORY: Adapters<typeof MemoryService> = {
     async (client, { item, ...options }) => {
       const { content, ...fields } = plain(item, "AddRequest.item");
       const written = await client.add(content as Content, { ...options, ...fields });
-      return written.revision === 0 ? { skipped: true } : itemWritten(written);
+      // Nothing is written in quarantine either, but then something is degraded.
+      const skipped = written.revision === 0 && written.degraded.length === 0;
+      return skipped ? { skipped } : itemWritten(written);
     },
   ),
   batchAdd: adapter<BatchAddOptions & { items?: readonly ImportedItem[] }>(
