@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import certificates
-from memory_client import MemoryClient, MemorySource, chat_message
+from memory_client import MemoryClient, chat_message
 from memory_service.v1 import interaction_pb2, knowledge_pb2, overseer_pb2, user_memory_pb2
 from server_process import ServerProcess
 from toolchain import ROOT, run
@@ -87,19 +88,20 @@ def test_an_example_of_the_readme_runs_by_itself(
 def test_a_message_is_forgotten_as_the_page_on_operations_says(server: ServerProcess, namespace: str) -> None:
     (program,) = programs((ROOT / "docs" / "operations.md").read_text())
     with MemoryClient(server.address, namespace=namespace) as memory:
-        said = [
-            memory.add(chat_message("user", text), session_id="s")
-            for text in ("I am allergic to peanuts.", "I am very allergic to peanuts.", "I live in Porto.")
-        ]
-        for item in said:
-            memory.extract_memories(session_id="s", after_revision=item.revision - 1, limit=1)
-        source = MemorySource(item_ids=[said[0].id])
-        memory.save_memory(
-            "User has a nut allergy since birth", "preference", "What not to eat", source=source
+        said = memory.add(chat_message("user", "I prefer dark mode"), session_id="s")
+        other = memory.add(chat_message("user", "I live in Porto"), session_id="s")
+        memory.extract_memories(session_id="s")
+        home, first = sorted(memory.list_memories(), key=lambda fact: fact.content)
+        # The second is saved while the first is in the history, so that both can be merged.
+        memory.update_memory(first.id, valid_until_time=first.valid_from_time + timedelta(microseconds=1))
+        second = memory.save_memory(
+            "User prefers dark mode.", "preference", "How the screen looks", keep_wording=True
         )
-        memory.consolidate_memories(similarity_threshold=0.3)
-        exec(program, {"memory": memory, "item_id": said[0].id})
-        left = list(memory.list_memories(include_history=True))
-        assert [item.id for item in memory.list_items()] == [item.id for item in said[1:]]
-    assert "User lives in Porto" in [fact.content for fact in left]
-    assert not [fact for fact in left if said[0].id in fact.provenance.parent_ids]
+        memory.update_memory(first.id, valid_until_time=None)
+        assert second.memory
+        (group,) = memory.consolidate_memories().consolidations
+        assert group.memory and set(group.memory.source.memory_ids) == {first.id, second.memory.id}
+        exec(program, {"memory": memory, "item_id": said.id})
+        left = [fact.id for fact in memory.list_memories(include_history=True)]
+        assert [item.id for item in memory.list_items()] == [other.id]
+    assert sorted(left) == sorted([home.id, second.memory.id])
