@@ -1,68 +1,107 @@
-"""Each service is in the API document and has an example in the client's README that runs."""
+"""Each service is in the API document, and each example in the README of the Python client runs by itself."""
 
 from __future__ import annotations
 
 import re
+import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+import certificates
 from memory_client import MemoryClient, chat_message
 from memory_service.v1 import interaction_pb2, knowledge_pb2, overseer_pb2, user_memory_pb2
 from server_process import ServerProcess
+from toolchain import ROOT, run
 
-ROOT = Path(__file__).parents[1]
 API = (ROOT / "docs" / "api.md").read_text()
+ADDRESS = "127.0.0.1:50051"
+OPEN = f'from memory_client import MemoryClient\n\nmemory = MemoryClient("{ADDRESS}", namespace="ada")\n'
 
 
 def programs(text: str) -> list[str]:
-    """Return the Python examples of a document."""
+    """The Python examples of a document."""
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-PROGRAMS = programs((ROOT / "clients" / "python" / "README.md").read_text())
+README = (ROOT / "clients" / "python" / "README.md").read_text()
+# The example of the OpenAI Agents SDK needs a model: tests/test_openai_agents.py runs it.
+PROGRAMS = [program for program in programs(README) if "MemorySession" not in program]
 SERVICES = {
     service.name: service
     for module in (user_memory_pb2, interaction_pb2, knowledge_pb2, overseer_pb2)
     for service in module.DESCRIPTOR.services_by_name.values()
 }
+# For a call in an example, a part of what the example prints.
 PRINTED = {
     "save_memory": "superseded User lives in Paris\n",
     "store_interaction": "How does AI work? ['By algorithms and statistics.']\n",
     "handle_message": "saved I have saved that information.\n",
     "check_relevance": "['trip'] [Relevant Memory]\n",
+    "extract_memories": "User prefers window seats\n",
+    "update": " Ada likes green tea\n",
+    "load_state": "{'step': 2}\n",
+    "batch_write": " 1 4\n1\n",
 }
 
 
 def test_each_service_has_an_example_and_every_method_is_documented() -> None:
-    assert len(PRINTED) == len(SERVICES)
     missing = [m.name for s in SERVICES.values() for m in s.methods if f"\n| `{m.name}` |" not in API]
     assert not missing
+    names = {
+        re.sub(r"(?<!^)([A-Z])", r"_\1", m.name).lower(): s.name for s in SERVICES.values() for m in s.methods
+    }
+    shown = {names[call] for call in PRINTED if call in names}
+    assert shown == set(SERVICES)
+    for call in PRINTED:
+        assert len([program for program in PROGRAMS if f"memory.{call}(" in program]) == 1, call
 
 
-@pytest.mark.parametrize("call", PRINTED)
-def test_an_example_of_the_readme_of_the_client_prints_what_it_says(
-    server: ServerProcess, namespace: str, call: str, capsys: pytest.CaptureFixture[str]
+def title(program: str) -> str:
+    """The first call in an example."""
+    found = re.search(r"(\w+\.\w+|[A-Z]\w+Client)\((?!\))", program.partition("\n\n")[2] or program)
+    return found[1] if found else program[:20]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=title)
+def test_an_example_of_the_readme_runs_by_itself(
+    server: ServerProcess, namespace: str, tmp_path: Path, program: str
 ) -> None:
-    (program,) = (
-        program for program in PROGRAMS if f"memory.{call}(" in program and "MemoryManager" not in program
-    )
     with MemoryClient(server.address, namespace=namespace) as memory:
-        memory.save_memory("User lives in London", "identity", "Where the user lives")
-        memory.save_state("trip", {"to": "Lisbon"}, description="plan of the trip to Lisbon")
-        memory.add(chat_message("assistant", "The train leaves at noon."), session_id="trip")
-        exec(program, {"memory": memory})
-    assert PRINTED[call] in capsys.readouterr().out
+        if "memory.save_memory(" in program:
+            memory.save_memory("User lives in London", "identity", "Where the user lives")
+    (tmp_path / "ca.pem").write_bytes(certificates.Authority("a").certificate)
+    if "memory.watch(" in program:
+        # It follows the namespace until it is stopped.
+        program += "    break\n"
+        program = 'memory.add("Ada likes tea")\n' + program
+    if not re.search(r"\b(?:MemoryClient|MemoryManager)\(", program):
+        program = OPEN + program
+    program = program.replace(ADDRESS, server.address).replace('"ada"', repr(namespace))
+    env = {"MEMORY_SERVICE_API_KEY": "mem_key"}
+    printed = run([sys.executable, "-c", program], tmp_path, timeout_s=60, env=env)
+    for call, part in PRINTED.items():
+        assert part in printed or f"memory.{call}(" not in program
 
 
-def test_the_example_of_a_batch_runs_after_that_of_state(
-    server: ServerProcess, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (state,) = (program for program in PROGRAMS if "expected_version=entry.version" in program)
-    (batch,) = (program for program in PROGRAMS if "memory.batch_write(" in program)
+def test_a_message_is_forgotten_as_the_page_on_operations_says(server: ServerProcess, namespace: str) -> None:
+    (program,) = programs((ROOT / "docs" / "operations.md").read_text())
     with MemoryClient(server.address, namespace=namespace) as memory:
-        for program in (state, batch):
-            exec(program, {"memory": memory})
-        (item,) = memory.list_items()
-    assert (item.text, item.session_id) == ("Ada likes tea", "trip")
-    assert capsys.readouterr().out == f"{{'step': 2}}\n{item.id} 3 6\n0\n"
+        said = memory.add(chat_message("user", "I prefer dark mode"), session_id="s")
+        other = memory.add(chat_message("user", "I live in Porto"), session_id="s")
+        memory.extract_memories(session_id="s")
+        home, first = sorted(memory.list_memories(), key=lambda fact: fact.content)
+        # The second is saved while the first is in the history, so that both can be merged.
+        memory.update_memory(first.id, valid_until_time=first.valid_from_time + timedelta(microseconds=1))
+        second = memory.save_memory(
+            "User prefers dark mode.", "preference", "How the screen looks", keep_wording=True
+        )
+        memory.update_memory(first.id, valid_until_time=None)
+        assert second.memory
+        (group,) = memory.consolidate_memories().consolidations
+        assert group.memory and set(group.memory.source.memory_ids) == {first.id, second.memory.id}
+        exec(program, {"memory": memory, "item_id": said.id})
+        left = [fact.id for fact in memory.list_memories(include_history=True)]
+        assert [item.id for item in memory.list_items()] == [other.id]
+    assert sorted(left) == sorted([home.id, second.memory.id])

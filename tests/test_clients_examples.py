@@ -1,4 +1,4 @@
-"""The examples of the page of all clients are compiled and run."""
+"""The examples of the page of all clients: compiled and run."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ CLIENTS = ROOT / "clients"
 PAGE = (CLIENTS / "README.md").read_text()
 
 
+def examples(page: str, language: str) -> list[str]:
+    """The examples of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
 def example(page: str, language: str) -> str:
-    """Return the example of a page in a language."""
-    (program,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert isinstance(program, str)
-    return program
+    """The first example of a page in a language, which all languages have."""
+    return examples(page, language)[0]
 
 
 def moved(program: str, server: ServerProcess, namespace: str) -> str:
-    """Return the example with another server and namespace."""
+    """An example that goes to another server and namespace."""
     assert "127.0.0.1:50051" in program and '"ada"' in program
     return program.replace("127.0.0.1:50051", server.address).replace('"ada"', f'"{namespace}"')
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty TypeScript project with the package of this repository."""
+    """An empty project in TypeScript that has the package of this repository."""
     client = CLIENTS / "typescript"
     if not (client / "node_modules").is_dir():
         leave_out("the packages of the TypeScript client are not installed: run make test")
@@ -51,7 +54,7 @@ def tsc(folder: Path) -> str:
 
 
 def run_typescript(program: str, project: Path) -> str:
-    """Compile an example in strict mode and run it."""
+    """Compiles an example in strict mode and runs it."""
     (project / "example.mts").write_text(program)
     strict = ["--strict", "--module", "NodeNext", "--target", "ES2022", "--skipLibCheck", "--types", "node"]
     run([tool("node"), tsc(project), *strict, "example.mts"], project, timeout_s=240)
@@ -59,16 +62,20 @@ def run_typescript(program: str, project: Path) -> str:
 
 
 def run_go(program: str, folder: Path) -> str:
-    """Run an example with the module of this repository."""
+    """Runs an example with the module of this repository."""
     (folder / "main.go").write_text(program)
     return run([tool("go"), "run", str(folder / "main.go")], CLIENTS / "go", timeout_s=500)
 
 
-def test_the_example_in_python_prints_what_the_page_says(
-    server: ServerProcess, namespace: str, tmp_path: Path
+PYTHON = list(zip(examples(PAGE, "python"), examples(PAGE, "text"), strict=True))
+
+
+@pytest.mark.parametrize(("program", "printed"), PYTHON, ids=["both", "more"])
+def test_an_example_in_python_prints_what_the_page_says(
+    server: ServerProcess, namespace: str, tmp_path: Path, program: str, printed: str
 ) -> None:
-    program = moved(example(PAGE, "python"), server, namespace)
-    assert run([sys.executable, "-c", program], tmp_path, timeout_s=60) == example(PAGE, "text")
+    program = moved(program, server, namespace)
+    assert run([sys.executable, "-c", program], tmp_path, timeout_s=60) == printed
 
 
 def test_the_example_in_typescript_prints_what_the_page_says(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,37 @@ def test_a_budget_that_is_exceeded_is_reported(tmp_path: Path) -> None:
     assert [message.split(":")[0] for message in reported] == ["README.md", "docs/*.md"]
 
 
-def test_the_texts_that_are_clean_stay_clean_and_within_their_budgets(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert wording.main([]) == 0, capsys.readouterr().out
+def test_all_texts_are_clean_and_within_their_budgets() -> None:
+    assert wording.problems() == []
+
+
+def test_everything_is_checked_but_tests_benchmarks_and_exempt_files() -> None:
+    checked = {str(path.relative_to(wording.ROOT)) for path in wording.checked_files()}
+    texts = ("README.md", "docs/api.md", "CONTRIBUTING.md", "clients/go/README.md", "clients/go/items.go")
+    sources = (
+        "protos/memory_service/v1/memory.proto",
+        "memory_service/domain/items.py",
+        "clients/python/memory_client/_aio/memory.py",
+        "clients/typescript/src/memory.ts",
+    )
+    assert checked >= {*texts, *sources}
+    assert not [
+        path for path in checked if path.startswith(("tests/test_", "benchmarks/rows", "memory_service/v1"))
+    ]
+
+
+def test_an_exempt_file_needs_its_exemption() -> None:
+    needless = [path for path in wording.EXEMPT if not wording.hits_of(wording.ROOT / path)]
+    assert needless == []
+
+
+@pytest.mark.parametrize("sentence", QUOTED)
+@pytest.mark.parametrize(
+    "name", ["memory_service/clock.py", "protos/api.proto", "clients/typescript/src/a.ts"]
+)
+def test_a_sentence_that_was_quoted_fails_the_check(sentence: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    comment = "#" if path.suffix == ".py" else "//"
+    path.write_text("".join(f"{comment} {line}\n" for line in textwrap.wrap(sentence, 60)))
+    assert any(problem.startswith(f"{name}:") for problem in wording.problems(tmp_path))

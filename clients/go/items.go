@@ -197,8 +197,9 @@ func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption)
 	return writtenTo(response.GetItem(), response.GetDegraded()), nil
 }
 
-// Delete removes an item and everything derived from it, and returns the namespace's revision. It
-// returns [ErrNotFound] if there is no such item. It takes [WithExpectedRevision] and [WithRequestID].
+// Delete removes an item and returns the namespace's revision. Facts extracted from the item and items
+// that name it as a parent stay; delete the facts whose Source.ItemIDs contain its id. It returns
+// [ErrNotFound] if there is no such item. It takes [WithExpectedRevision] and [WithRequestID].
 func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOption) (revision int64, err error) {
 	settings, err := writeSettingsFrom(options, expectedRevisionOption)
 	if err != nil {

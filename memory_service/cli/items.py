@@ -171,7 +171,7 @@ def get(session: Session, item_id: str, include_embedding: bool) -> None:
 @click.argument("item_id", metavar="ID")
 @client_command
 def delete(session: Session, item_id: str) -> None:
-    """Delete the item ID and everything derived from it."""
+    """Delete the item ID. Facts extracted from it, and items that name it as a parent, stay."""
     revision = session.client.delete(item_id)
     session.tell({"revision": revision}, f"deleted {item_id}")
 

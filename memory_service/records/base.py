@@ -111,7 +111,7 @@ class WriteStore(ABC):
         """Apply operations atomically. Every condition is checked against the state before the write, then
         the changes are made in the order of the operations, each at its own revision.
 
-        No two operations may name the same item or state, except that AddItems may repeat an id of its own.
+        No two operations may name the same item or state, except that AddItems may repeat one of its ids.
         The store takes ownership of the items: callers MUST NOT change them afterwards, except `wire` and
         `framed`, and may find their embedding removed.
 

@@ -164,7 +164,8 @@ export abstract class MemoryMethods extends Bound {
   }
 
   /**
-   * Removes an item and everything derived from it.
+   * Removes an item. Facts extracted from it and items that name it as a parent stay; delete the facts
+   * whose `source.itemIds` contain its id.
    *
    * @returns the namespace's revision
    * @throws NotFoundError - the namespace has no item with this id

@@ -63,8 +63,8 @@ type MemoryServiceClient interface {
 	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
-	// Delete removes an item from the records, every index and everything derived from it.
-	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+	// Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
+	// facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
 	// DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
 	// What one call removes, it removes atomically. Documents, their fragments and memories about users
@@ -276,8 +276,8 @@ type MemoryServiceServer interface {
 	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
-	// Delete removes an item from the records, every index and everything derived from it.
-	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+	// Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
+	// facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 	// DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
 	// What one call removes, it removes atomically. Documents, their fragments and memories about users

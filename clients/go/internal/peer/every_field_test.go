@@ -35,7 +35,7 @@ var notSent = []string{
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it
-// joins, and a time to live, which responses never have. It shows what was skipped by what is missing.
+// joins, and a time to live, which responses never have. It returns only the items that were not skipped.
 var notReturned = []string{
 	"next_page_token", "UserMemory.ttl", "Document.ttl",
 	"ListResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",

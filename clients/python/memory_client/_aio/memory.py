@@ -311,7 +311,10 @@ class MemoryMethods(Bound):
     async def delete(
         self, id: str, *, expected_revision: int | None = None, request_id: str | None = None
     ) -> int:
-        """Remove an item and everything derived from it; return the namespace's revision.
+        """Remove an item; return the namespace's revision.
+
+        Facts extracted from it and items that name it as a parent stay: delete the facts whose
+        `source.item_ids` contain its id.
 
         Raises:
             NotFound: The namespace has no item with this id.

@@ -170,8 +170,8 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Delete removes an item from the records, every index and everything derived from it.
-        Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+        """Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
+        facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -2999,8 +2999,8 @@ export const MemoryService: GenService<{
     output: typeof UpdateResponseSchema;
   },
   /**
-   * Delete removes an item from the records, every index and everything derived from it.
-   * Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+   * Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
+   * facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
    *
    * @generated from rpc memory_service.v1.MemoryService.Delete
    */
