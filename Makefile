@@ -30,6 +30,8 @@ GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
 RELEASED_PROTOS := protos/released.binpb
 SOURCES := memory_service clients/python tests benchmarks setup.py
 TEST_WORKERS ?= 2
+# All of tests/faults and tests/contract, and what else asks how much it is to do.
+SOAKED = $(shell grep -l "^from faults.scale import" tests/test_*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve test coverage soak bench check protos protos-check fmt lint types lock sbom audit-dependencies \
@@ -71,9 +73,9 @@ test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machi
 	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q \
 		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
-soak: $(INSTALLED) ## Run the fault tests at full length (an hour or so); SEED=n repeats a run
+soak: $(INSTALLED) ## Run the tests that do more in it at full length (over an hour); SEED=n repeats a run
 	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
-	SOAK=1 $(BIN)/python -m pytest tests/faults --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+	SOAK=1 $(BIN)/python -m pytest tests/faults tests/contract $(SOAKED) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Slower than the tests alone, so some that measure time may fail: the report is written all the same.
 coverage: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run the tests, and write what they reach to build/coverage/index.html

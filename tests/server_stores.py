@@ -1,7 +1,8 @@
 """The stores of test servers.
 
-MEMORY_TEST_STORES lists the stores, of "hnsw", "postgres" and "memory", that tests of every store use,
-separated by commas. Each takes about two minutes; the store in memory is not for production.
+MEMORY_TEST_STORES names those that tests of every store run over, of "hnsw", "postgres" and "memory", with
+commas between them. Each takes about two minutes; nobody who runs a server for others has it in memory.
+"postgres-evicting" adds that case of the contract suite in all its files.
 """
 
 from __future__ import annotations
@@ -14,13 +15,21 @@ from typing import Any
 import postgres_server
 
 _ALL = ("hnsw", "postgres", "memory")
+_OF_THE_CONTRACT = "postgres-evicting"
 _CHOSEN = "hnsw,postgres"
 
 
-def chosen_stores() -> list[str]:
-    """Return the stores to test. Without a PostgreSQL server postgres is not among them."""
+def wanted_stores() -> list[str]:
+    """Return what MEMORY_TEST_STORES names."""
     wanted = os.environ.get("MEMORY_TEST_STORES", _CHOSEN).split(",")
-    assert set(wanted) <= set(_ALL), f"MEMORY_TEST_STORES: choose of {', '.join(_ALL)}"
+    choice = (*_ALL, _OF_THE_CONTRACT)
+    assert set(wanted) <= set(choice), f"MEMORY_TEST_STORES: choose of {', '.join(choice)}"
+    return wanted
+
+
+def chosen_stores() -> list[str]:
+    """Return the stores that tests run over. Without a PostgreSQL server postgres is not among them."""
+    wanted = [store for store in wanted_stores() if store in _ALL]
     return [store for store in wanted if store != "postgres" or postgres_server.programs() is not None]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -297,17 +298,16 @@ def pages(talk: Talk, **fields: Any) -> Iterator[pb.RetrieveLastInteractionsResp
             return
 
 
-@pytest.mark.parametrize("limit", [-1, 1, 7, 12, 20])
-@pytest.mark.parametrize("page_size", [0, 1, 5, 7])
-def test_pages_add_up_to_the_whole(talk: Talk, page_size: int, limit: int) -> None:
+def test_pages_add_up_to_the_whole(talk: Talk) -> None:
     for n in range(12):
         talk.say(str(n))
         talk.reflect(f"reflection {n}")
-    paged = list(pages(talk, limit=limit, page_size=page_size))
-    contents = [pair.message.content for page in paged for pair in page.interactions]
-    assert contents == [str(n) for n in reversed(range(12))][: 12 if limit < 0 else limit]
-    assert all(len(page.interactions) <= (page_size or 1000) for page in paged)
-    assert all(page.interactions for page in paged)
+    for limit, page_size in itertools.product([-1, 1, 7, 12, 20], [0, 1, 5, 7]):
+        paged = list(pages(talk, limit=limit, page_size=page_size))
+        contents = [pair.message.content for page in paged for pair in page.interactions]
+        assert contents == [str(n) for n in reversed(range(12))][: 12 if limit < 0 else limit], page_size
+        assert all(len(page.interactions) <= (page_size or 1000) for page in paged)
+        assert all(page.interactions for page in paged)
 
 
 def test_a_page_does_not_move_when_messages_come_in(talk: Talk) -> None:
@@ -321,13 +321,13 @@ def test_a_page_does_not_move_when_messages_come_in(talk: Talk) -> None:
 
 def test_a_page_holds_no_more_than_a_client_takes(talk: Talk) -> None:
     long = "x" * 64_000
-    for n in range(4):
+    for n in range(3):
         message = talk.say(f"{n}")
-        for _ in range(18):
+        for _ in range(20):
             talk.answer(long, message.id)
     paged = list(pages(talk))
     assert len(paged) > 1
-    assert [pair.message.content for page in paged for pair in page.interactions] == ["3", "2", "1", "0"]
+    assert [pair.message.content for page in paged for pair in page.interactions] == ["2", "1", "0"]
 
 
 def test_a_page_token_is_good_for_its_request_alone(talk: Talk) -> None:

@@ -16,9 +16,9 @@ from corpus_running import CLIENTS, PeerPrograms, Peers
 from memory_client import MemoryClient, MemoryItem
 from server_process import ServerProcess
 
-MANY = 50_000
-_TEXT_BYTES = 2000
-# How much a client's memory may grow over 100 MB: pages, and garbage that is not yet collected.
+MANY = 20_000
+_TEXT_BYTES = 5000
+# What a client may grow by while it goes through 100 MB: pages, and garbage that is not yet collected.
 _GROWTH_BYTES_MAX = 64 * 1024 * 1024
 
 PARTS: list[dict[str, Any]] = [
@@ -143,7 +143,7 @@ def test_a_restart_reaches_no_caller_and_nothing_is_written_twice(tmp_path: Path
 
 @pytest.fixture(scope="module")
 def full_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with a namespace "many" of 50,000 items."""
+    """A server with a namespace "many" of 100 MB."""
     with ServerProcess(tmp_path_factory.mktemp("many"), flags=["--embedder", "none"]) as server:
         with MemoryClient(server.address, namespace="many") as writer:
             ballast = {"ballast": "x" * _TEXT_BYTES}

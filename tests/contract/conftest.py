@@ -8,9 +8,35 @@ from pathlib import Path
 import pytest
 
 from contract.cases import STORES, StoreCase
+from faults.scale import SOAK
 from memory_service.store import Store
+from server_stores import wanted_stores
 
 Reopen = Callable[[], Awaitable[Store]]
+_EVICTING = "postgres-evicting"
+_OF_EVICTING = ("test_concurrency", "test_search", "test_view_snapshots")
+"""What every run does with it. Views are dropped and loaded by the same code for every store, which
+`hnsw-evicting` goes through everywhere; how they are read while others write is this store's own."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most of a case that takes long, unless this is a soak or MEMORY_TEST_STORES names it."""
+    if SOAK or _EVICTING in wanted_stores():
+        return
+    left_out = [item for item in items if _is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    case = (
+        item.callspec.params.get("case")
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else None
+    )
+    return isinstance(case, StoreCase) and case.name == _EVICTING and item.path.stem not in _OF_EVICTING
 
 
 class Stores:

@@ -9,6 +9,7 @@ import pytest
 from contract.builders import NOW, NS, PLENTY, search_hits, words_found
 from contract.predicate_choices import IDS, TIMES, random_predicate, random_write
 from contract.predicate_oracle import holds
+from faults.scale import rounds
 from memory_service.data_model import Item, ItemFilter, ItemKind, OnDuplicate
 from memory_service.store import Store
 
@@ -48,7 +49,7 @@ def _matches(item: Item, wanted: ItemFilter) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(rounds(2, 30)))
 async def test_a_predicate_finds_what_a_look_at_each_item_finds(store: Store, seed: int) -> None:
     choose = Random(seed)
     stored: dict[str, Item] = {}

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from contract.builders import NOW, NS, build_write
+from faults.scale import rounds
 from memory_service.data_model import Facet, Item, ItemFilter, ItemKind, ItemWrite, OnDuplicate
 from memory_service.store import Store
 
@@ -84,7 +85,7 @@ def matches(item: Item, wanted: ItemFilter) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(rounds(2, 40)))
 async def test_a_scan_finds_what_matches_after_any_changes(store: Store, seed: int) -> None:
     choose = random.Random(seed)
     stored: dict[str, Item] = {}

@@ -28,7 +28,7 @@ _SOAK_TIMEOUT_S = 1800
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the tests of a soak run as long as their many rounds take."""
     for item in items:
-        if SOAK and Path(__file__).parent in item.path.parents and not item.get_closest_marker("timeout"):
+        if SOAK and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_SOAK_TIMEOUT_S))
 
 

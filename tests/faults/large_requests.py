@@ -12,7 +12,7 @@ from google.protobuf import struct_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 
-from faults.scale import SOAK
+from faults.scale import SOAK, drawn
 from grpc_api import is_map, valid_request
 from memory_service.limits import Limits
 from memory_service.server.json_values import encoded_value
@@ -68,8 +68,13 @@ _OF_PATTERNS = {
     "ranges": "[a-z]*",
 }
 _FEW = ("letters", "marks", "words")
+_ANALYSED = ("filter", "pattern", "text", "content", "query", "query_text")
+"""Fields that are parsed, split into words, or searched for: what they are made of counts most."""
+_OTHERS = 3
+"""So many ways to fill any other field, drawn anew in each run, beside those that have told most."""
 
 Steps = tuple[FieldDescriptor, ...]
+Filling = tuple[str, Callable[[Any], None]]
 
 
 @dataclass(frozen=True)
@@ -84,9 +89,8 @@ def large_requests(method: MethodDescriptor, namespace: str) -> Iterator[Large]:
     """Yield the requests of a method that are valid except for one field."""
     for steps in ways(method.input_type):
         fillings = list(_fillings(steps[-1]))
-        if not SOAK and not _is_first(method, steps[-1]):
-            # Its processing was measured with another method; here it is enough that the field is accepted.
-            fillings = [filling for filling in fillings if filling[0].startswith(_TELLING)] or fillings[-1:]
+        if not SOAK:
+            fillings = _some_of(fillings, method, steps[-1])
         for name, fill in fillings:
             request: Any = valid_request(method, namespace)
             if "request_id" in method.input_type.fields_by_name:
@@ -97,6 +101,19 @@ def large_requests(method: MethodDescriptor, namespace: str) -> Iterator[Large]:
             fill(holder)
             if request.ByteSize() <= _REQUEST_BYTES_MAX:
                 yield Large(f"{'.'.join(step.name for step in steps)}: {name}", request)
+
+
+def _some_of(fillings: list[Filling], method: MethodDescriptor, field: FieldDescriptor) -> list[Filling]:
+    """Return what a run that is no soak looks at: of the first method that has a field the most."""
+    telling = [filling for filling in fillings if filling[0].startswith(_TELLING)] or fillings[-1:]
+    if not _is_first(method, field):
+        # What is done with it was looked at with another method; here it is enough that the largest comes in.
+        return telling if field.message_type is not None else telling[-1:]
+    is_long = f"{field.containing_type.name}.{field.name}" in _LONGER
+    if is_map(field) or (field.name in _ANALYSED and not is_long):
+        return fillings
+    others = [filling for filling in fillings if filling not in telling]
+    return telling + drawn(f"{method.name} {field.full_name}").sample(others, min(len(others), _OTHERS))
 
 
 def reads_all(method: MethodDescriptor, namespace: str) -> Large:
@@ -161,9 +178,6 @@ _COMMON = {
     "writer", "credential_id", "data", "arguments", "result", "model", "provider", "url", "mime_type",
 }  # fmt: skip
 _TELLING = ("all short keys", "deep and wide", "480000 different", "480000 empty", "80000", "marks")
-
-
-Filling = tuple[str, Callable[[Any], None]]
 
 
 def _fillings(field: FieldDescriptor) -> Iterator[Filling]:

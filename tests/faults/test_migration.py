@@ -284,7 +284,7 @@ async def test_a_crash_at_any_step_leaves_records_that_open(tmp_path: Path, fold
     assert steps > 20 and after[0] == FORMAT
     chance = drawn(f"migration {folder}")
     seen = set()
-    for kill_at in sorted({2, *chance.sample(range(1, steps + 1), min(steps, rounds(5, 1000)))}):
+    for kill_at in sorted({2, *chance.sample(range(1, steps + 1), min(steps, rounds(2, 1000)))}):
         data_dir = tmp_path / f"killed-{kill_at}"
         shutil.copytree(tmp_path / "older", data_dir)
         assert run(data_dir, kill_at).returncode == -signal.SIGKILL
@@ -312,7 +312,7 @@ async def test_a_loss_of_power_at_any_time_leaves_records_that_open(tmp_path: Pa
     assert after[0] == FORMAT
     chance = drawn(f"migration power {folder}")
     seen = set()
-    cuts = [chance.randint(span.begun, span.done) for _ in range(rounds(12, 1000))]
+    cuts = [chance.randint(span.begun, span.done) for _ in range(rounds(4, 1000))]
     for cut in (span.begun, span.done, *cuts):
         recorded.lose_power(image := tmp_path / "image", chance, cut)
         # As an earlier release would find it, which knows of no copy.
@@ -339,10 +339,10 @@ async def test_a_loss_of_power_while_a_migration_goes_on_after_one_leaves_record
     after = shape(first.data_dir / "records.db")
     chance = drawn(f"migration power again {folder}")
     seen = set()
-    for number in range(rounds(2, 50)):
+    for number in range(rounds(1, 50)):
         first.lose_power(left := tmp_path / "left", chance, chance.randint(first.span.begun, first.span.done))
         again = Migrated(tmp_path / f"{number}", left)
-        for _ in range(rounds(4, 20)):
+        for _ in range(rounds(3, 20)):
             cut = chance.randint(again.span.begun, again.span.done)
             again.lose_power(image := tmp_path / "image", chance, cut)
             shutil.copytree(image, tmp_path / "look")

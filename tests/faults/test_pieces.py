@@ -240,26 +240,36 @@ def flush(api: Api, namespace: str) -> object:
 
 
 Step = Callable[[Api, str], Any]
-WORK: list[tuple[Step, Step]] = [
-    (fill, reset), (fill, delete_namespace), (fill, undo_all), (fill, reembed), (fill, flush),
-    (fill_states, clear_states), (fill_states, reset), (fill_book, delete_book), (fill_book, replace_book),
+# What is done one after the other with what was written: the last one ends it.
+WORK: list[tuple[Step, ...]] = [
+    (fill, flush, reset), (fill, reembed, delete_namespace), (fill, undo_all),
+    (fill_states, clear_states), (fill_states, reset), (fill_book, replace_book, delete_book),
 ]  # fmt: skip
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("prepare, work", WORK, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("steps", WORK, ids=lambda steps: "-".join(step.__name__ for step in steps))
 def test_work_on_a_whole_namespace_is_done_in_pieces_and_soon(
-    timed: TimedServer, namespace: str, prepare: Step, work: Step
+    timed: TimedServer, namespace: str, steps: tuple[Step, ...]
 ) -> None:
     api = Api.connect(timed.process.address)
-    found: list[Spent] = []
+    prepare, *work = steps
+    found: dict[str, list[Spent]] = {step.__name__: [] for step in work}
     for number in range(_TRIES):
         prepare(api, f"{namespace}/{number}")
-        timed.spent()
-        work(api, f"{namespace}/{number}")
-        found.append(timed.spent())
-        if found[-1].longest_ms <= PIECE_MS_MAX and found[-1].total_ms <= TOTAL_MS_MAX:
+        for step in work:
+            timed.spent()
+            step(api, f"{namespace}/{number}")
+            found[step.__name__].append(timed.spent())
+        if all(map(is_short, found.values())):
             break
     api.channel.close()
-    assert min(spent.longest_ms for spent in found) <= PIECE_MS_MAX, found
-    assert min(spent.total_ms for spent in found) <= TOTAL_MS_MAX, found
+    assert {name: spent for name, spent in found.items() if not is_short(spent)} == {}
+
+
+def is_short(found: list[Spent]) -> bool:
+    """Whether the best of several tries was as short as it has to be."""
+    return (
+        min(spent.longest_ms for spent in found) <= PIECE_MS_MAX
+        and min(spent.total_ms for spent in found) <= TOTAL_MS_MAX
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,10 @@ pytestmark = pytest.mark.skipif(postgres_server.programs() is None, reason="ther
 
 AWAY_S = rounds(2, 60)
 PROMPT_S = 1.0
+BUSY_TIMES = 10
+"""How often the time that a few calls take anyway is added to that. Halved, a busy machine fails the tests;
+doubled, it may hide that others are held up by a connection which hangs: for five seconds, or for ever.
+"""
 HANGS = rounds(3, 30)
 OK = grpc.StatusCode.OK
 
@@ -156,14 +161,15 @@ def test_commits_cut_under_load_leave_each_write_once(
 
 
 def test_connections_that_hang_hold_nobody_up_for_a_second(
-    behind: Api, proxy: PostgresProxy, namespace: str
+    behind: Api, node: Node, proxy: PostgresProxy, namespace: str
 ) -> None:
     other = f"{namespace}/other"
     for name in (namespace, other):
         add(behind, name, "before")
     item = behind.items(other)[0]
-    took = []
+    took, usual = [], []
     for number in range(HANGS):
+        usual.append(usually(behind, node, namespace))
         # Those for writes, checks and reads, and while they idle.
         proxy.hang()
         calls = [
@@ -174,19 +180,20 @@ def test_connections_that_hang_hold_nobody_up_for_a_second(
         with ThreadPoolExecutor(len(calls)) as pool:
             took.append(max(pool.map(timed, calls)))
     assert texts(behind, namespace) == sorted(["before", *(f"{number}" for number in range(HANGS))])
-    check_prompt(took)
+    check_prompt(took, usual)
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_a_transaction_that_hangs_holds_up_nobody(
-    behind: Api, beside: Api, proxy: PostgresProxy, namespace: str, before: bool
+    behind: Api, beside: Api, node: Node, proxy: PostgresProxy, namespace: str, before: bool
 ) -> None:
     """Its locks, too, are let go: another server writes to the same namespace."""
-    other, took = f"{namespace}/other", []
+    other, took, usual = f"{namespace}/other", [], []
     for name in (namespace, other):
         add(behind, name, "before")
     with ThreadPoolExecutor(4) as pool:
         for number in range(HANGS):
+            usual.append(usually(behind, node, namespace))
             met, request_id = proxy.met, f"r-{number}"
             proxy.cut_commit(namespace, before=before, hang=True)
             hanging = pool.submit(outcome, lambda i=request_id: add(behind, namespace, "lost", i))
@@ -202,20 +209,31 @@ def test_a_transaction_that_hangs_holds_up_nobody(
             assert add(beside, namespace, "lost", request_id) == told
     expected = sorted(["before", *["lost", "meanwhile"] * HANGS])
     assert texts(behind, namespace) == texts(beside, namespace) == expected
-    check_prompt(took)
+    check_prompt(took, usual)
 
 
-def check_prompt(took: list[float]) -> None:
-    """Whoever was held up least was so for less than a second: others may have met a busy machine."""
-    print("held up for", sorted(round(each, 2) for each in took), "s")
-    assert min(took) < PROMPT_S
+def usually(behind: Api, node: Node, namespace: str) -> float:
+    """How long a write, a read and a new connection take together while nothing hangs."""
+    began = time.monotonic()
+    add(behind, f"{namespace}/usual", "usual")
+    texts(behind, f"{namespace}/usual")
+    node.ask("SELECT 1")
+    return time.monotonic() - began
+
+
+def check_prompt(took: list[float], usual: list[float]) -> None:
+    """Whoever was held up least was so for less than a second, beside what a busy machine takes anyway."""
+    most_s = PROMPT_S + BUSY_TIMES * statistics.median(usual)
+    print("held up for", sorted(round(each, 2) for each in took), f"s, of {most_s:.2f} at most")
+    assert min(took) < most_s
 
 
 @pytest.mark.parametrize("how", ["away", "silent"])
 def test_a_database_that_is_away_is_used_again_when_it_is_back(
-    behind: Api, proxy: PostgresProxy, namespace: str, how: str
+    behind: Api, node: Node, proxy: PostgresProxy, namespace: str, how: str
 ) -> None:
     add(behind, namespace, "before")
+    usual = usually(behind, node, namespace)
     if how == "away":
         proxy.leave()
     else:
@@ -236,7 +254,7 @@ def test_a_database_that_is_away_is_used_again_when_it_is_back(
     proxy.come_back()
     back = time.monotonic()
     eventually(lambda: outcome(lambda: add(behind, namespace, "after", "r-1")) is OK, "a write")
-    assert time.monotonic() - back < 2 * PROMPT_S
+    assert time.monotonic() - back < 2 * PROMPT_S + BUSY_TIMES * usual
     assert texts(behind, namespace) == ["after", "before"]
     eventually(lambda: is_serving(behind), "health to tell that it is back")
     print(f"{number} rounds of calls while the database was {how}")

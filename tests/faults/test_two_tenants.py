@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from credentials import BY_NAME, Client, connect, keys_in
-from faults.scale import hypothesis_seed, rounds
+from faults.scale import SOAK, hypothesis_seed, rounds
 from grpc_api import SMALL_GRAPHS, Refusal, decode, is_map, json_value, struct
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import user_memory_pb2
@@ -396,7 +396,8 @@ class TwoTenants(RuleBasedStateMachine):
             tenant.check_search([pb.RETRIEVE_MODE_HYBRID], query_text="a heron swims in the river")
 
 
-@pytest.fixture(scope="module", params=["hnsw", "memory"])
+# Nobody has tenants on a server that keeps nothing.
+@pytest.fixture(scope="module", params=["hnsw", "memory"] if SOAK else ["hnsw"])
 def clients(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[dict[str, Client], Client]]:
@@ -423,7 +424,7 @@ def test_each_tenant_has_what_it_would_have_alone(clients: tuple[dict[str, Clien
     run_state_machine_as_test(
         seed(hypothesis_seed("two tenants"))(lambda: TwoTenants(*clients)),
         settings=settings(
-            max_examples=rounds(12, 300),
+            max_examples=rounds(8, 300),
             stateful_step_count=20,
             deadline=None,
             database=None,
