@@ -125,10 +125,17 @@ fmt: $(INSTALLED) ## Format the code, and write the synchronous Python client fr
 	$(BIN)/python clients/python/generate_sync.py
 	$(BIN)/ruff format --quiet $(SOURCES)
 	$(BIN)/ruff check --quiet --fix $(SOURCES)
+	@if command -v gofmt >/dev/null; then gofmt -w clients/go; else echo "no Go: the Go clients are left out"; fi
 
 lint: $(INSTALLED) ## Lint the code, the direction of its imports, and the wording of texts
 	$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "run: make fmt"; exit 1; }
 	$(BIN)/ruff check $(SOURCES)
+	@if command -v gofmt >/dev/null; then \
+		files="$$(gofmt -l clients/go)" || exit 1; \
+		[ -z "$$files" ] || { echo "not formatted by gofmt:" $$files; echo "run: make fmt"; exit 1; }; \
+	else \
+		echo "no Go: the Go clients are left out"; \
+	fi
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/wording.py
 

@@ -23,6 +23,7 @@ _CASE_KEYS = {"name", "steps"}
 _STEP_KEYS = {"call", "request", "requests", "response", "responses", "error", "save", "all_pages"}
 _ERROR_KEYS = {"code", "reason", "field", "metadata"}
 _EXPECTATIONS = {"response", "responses", "error"}
+_SUMMED = {"tokenCount", "deletedCount"}
 _REFERENCE = re.compile(r"\$\{([a-z_0-9]+)\}")
 _PATH_STEP = re.compile(r"\.?([A-Za-z_][A-Za-z_0-9]*)|\[(\d+)\]")
 
@@ -268,7 +269,7 @@ def _asked(step: dict[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _all_pages(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
-    """The lists of all pages joined, the tokens summed. A client that fetches pages itself gives no token."""
+    """The lists of all pages joined, the counts summed. A client that fetches pages itself gives no token."""
     answer = call(asked)
     joined = answer.get("response", {})
     page = joined
@@ -280,8 +281,9 @@ def _all_pages(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
         for key, value in page.items():
             if isinstance(value, list):
                 joined[key] = [*joined.get(key, []), *value]
-        if "tokenCount" in page:
-            joined["tokenCount"] = joined.get("tokenCount", 0) + page["tokenCount"]
+        for key in _SUMMED & page.keys():
+            total = int(joined.get(key, 0)) + int(page[key])
+            joined[key] = str(total) if isinstance(page[key], str) else total
     return answer
 
 

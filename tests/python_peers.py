@@ -20,7 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from both_clients import Blocking
 from grpc_api import METHODS
-from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError
+from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError, operations
 from python_peers_values import (
     CONTENT_FIELDS,
     ITEM_FIELDS,
@@ -70,7 +70,7 @@ class _Peer:
         answer = getattr(client, name)(**arguments)
         if rpc.server_streaming:
             return {"responses": [_written(rpc, found) for found in _streamed(answer, step.get("take"))]}
-        return {"response": _written(rpc, answer)}
+        return {"response": _written(rpc, answer, requests[0] if requests else None)}
 
     def _iterated(self, namespace: str, by: str) -> dict[str, Any]:
         client = self._client.namespace(namespace)
@@ -214,7 +214,7 @@ def _update(
     settings = {"expected_revision", "expected_version", "request_id", "keep_wording", "decide_by"}
     rest = type(request)()
     rest.CopyFrom(request)
-    for name in ("namespace", holder, "update_mask"):
+    for name in {"namespace", holder, "update_mask"} & set(rest.DESCRIPTOR.fields_by_name):
         rest.ClearField(name)
     arguments = given(rest, settings & set(parameters))
     item_id = values.pop("id", "")
@@ -262,7 +262,24 @@ def _imported(requests: list[Any]) -> dict[str, Any]:
     return arguments
 
 
+def _batch(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a batch of operations."""
+    given_id = {"request_id": request.request_id} if request.request_id else {}
+    return {"operations": [_operation(operation) for operation in request.operations], **given_id}
+
+
+def _operation(message: Any) -> Any:
+    kind = message.WhichOneof("operation")
+    if kind is None:
+        raise Inexpressible("WriteOperation.operation: unset")
+    operation = getattr(message, kind)
+    made = getattr(operations, operation.DESCRIPTOR.name)
+    build = _item_update if kind == "update" else _arguments
+    return made(**build(operation, inspect.signature(made).parameters))
+
+
 _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "BatchWrite": _batch,
     "Import": _imported,
     "Update": _item_update,
     "UpdateMemory": _memory_update,
@@ -315,6 +332,8 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "Get": _under("item"),
     "List": _under("items"),
     "Delete": _under("revision"),
+    "DeleteWhere": _under("deleted_count"),
+    "BatchWrite": _found,
     "Reset": _taken(removed_count="item_count", removed_state_count="state_count", revision="revision"),
     "Watch": _under("change"),
     "Export": lambda record: {"item" if isinstance(record, MemoryItem) else "state": record},
@@ -344,7 +363,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-def _written(rpc: MethodDescriptor, answer: Any) -> dict[str, Any]:
+def _written(rpc: MethodDescriptor, answer: Any, request: Any = None) -> dict[str, Any]:
     message = GetMessageClass(rpc.output_type)()
     if rpc.name in _ANSWERS:
         values = _ANSWERS[rpc.name](answer)
@@ -352,6 +371,10 @@ def _written(rpc: MethodDescriptor, answer: Any) -> dict[str, Any]:
         values = {name: getattr(answer, name, None) for name in rpc.output_type.fields_by_name}
     if rpc.name == "HandleMessage" and answer.document is not None:
         values["fragments"] = answer.document.fragments
+    if rpc.name == "Add" and request.on_duplicate and not answer.revision and not answer.degraded:
+        values = {"skipped": True}
+    if rpc.name == "BatchAdd":
+        values["skipped_count"] = len(request.items) - len(answer)
     fill(message, values)
     written: dict[str, Any] = json_format.MessageToDict(message)
     return written

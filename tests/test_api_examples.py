@@ -53,3 +53,16 @@ def test_an_example_of_the_readme_of_the_client_prints_what_it_says(
         memory.add(chat_message("assistant", "The train leaves at noon."), session_id="trip")
         exec(program, {"memory": memory})
     assert PRINTED[call] in capsys.readouterr().out
+
+
+def test_the_example_of_a_batch_runs_after_that_of_state(
+    server: ServerProcess, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (state,) = (program for program in PROGRAMS if "expected_version=entry.version" in program)
+    (batch,) = (program for program in PROGRAMS if "memory.batch_write(" in program)
+    with MemoryClient(server.address, namespace=namespace) as memory:
+        for program in (state, batch):
+            exec(program, {"memory": memory})
+        (item,) = memory.list_items()
+    assert (item.text, item.session_id) == ("Ada likes tea", "trip")
+    assert capsys.readouterr().out == f"{{'step': 2}}\n{item.id} 3 6\n0\n"

@@ -55,6 +55,7 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 def test_the_commands_that_there_are() -> None:
     assert {name for name, _ in commands(main)} >= {
         *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
+        *("delete-where", "write"),
         *("stats", "namespaces", "reembed", "undo", "flush", "watch", "restore", "rekey"),
         *("backup write", "backup verify"),
         *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),

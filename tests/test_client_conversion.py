@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -19,6 +20,7 @@ from memory_client import (
     ChatMessage,
     ClientOptions,
     Content,
+    DeleteWhereOperation,
     MemoryClient,
     MemoryItem,
     Model,
@@ -30,6 +32,8 @@ from memory_client import (
     tool_call_result,
 )
 from memory_client._calls import memory
+from memory_client._calls.batches import delete_where
+from memory_client._calls.call import paged
 from memory_client._calls.importing import BATCH_BYTES, Batcher, batches
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import item_from, item_to, new_item_from
@@ -273,10 +277,20 @@ def test_every_field_can_be_updated() -> None:
 
 
 def test_every_write_has_a_request_id_of_its_own() -> None:
-    ids = {memory.add("ns", MemoryItem(content="x"), None).request.request_id for _ in range(3)}
+    ids = {memory.add("ns", MemoryItem(content="x"), "fail", None).request.request_id for _ in range(3)}
     assert len(ids) == 3
     assert all(0 < len(request_id) <= 64 for request_id in ids)
-    assert memory.add("ns", MemoryItem(content="x"), "mine").request.request_id == "mine"
+    assert memory.add("ns", MemoryItem(content="x"), "fail", "mine").request.request_id == "mine"
+
+
+def test_each_page_of_a_deletion_has_a_request_id_of_its_own() -> None:
+    first = delete_where("ns", DeleteWhereOperation(session_id="s"), False, "mine")
+    page = first.read(memory_pb2.DeleteWhereResponse(deleted_count=10_000, next_page_token="more"))
+    assert page.entries == [10_000]
+    second = paged(first, page)
+    assert second is not None and (second.request.page_token, second.request.session_id) == ("more", "s")
+    assert (first.request.request_id, len(second.request.request_id)) == ("mine", 36)
+    assert paged(second, second.read(memory_pb2.DeleteWhereResponse())) is None
 
 
 def test_an_import_is_cut_by_number_and_by_bytes() -> None:
@@ -308,7 +322,7 @@ def test_a_batch_that_the_server_would_refuse_is_refused(count: int) -> None:
 def test_reads_and_writes_with_a_request_id_are_retried_and_nothing_else() -> None:
     config = ClientOptions().service_config()["methodConfig"][0]
     retried = {name["method"] for name in config["name"]}
-    assert {"Add", "Retrieve", "SaveState", "GetInfo", "Watch"} <= retried
+    assert {"Add", "BatchWrite", "DeleteWhere", "Retrieve", "SaveState", "GetInfo", "Watch"} <= retried
     assert not {"Import", "Backup", "DeleteNamespace"} & retried
     assert config["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"]
     assert ClientOptions(max_attempts=1).service_config() == {}
@@ -344,6 +358,6 @@ def test_every_rpc_has_a_method() -> None:
         for service in file.services_by_name.values()
         for method in service.methods
     }
-    renamed = {"Import": "import_items", "List": "list_items", "BatchAdd": "batch_add"}
-    methods = public_methods(MemoryClient)
-    assert {renamed.get(name, name.lower()) for name in names} <= set(methods)
+    renamed = {"Import": "import_items", "List": "list_items"}
+    spelled = {re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower() for name in names - set(renamed)}
+    assert spelled | set(renamed.values()) <= set(public_methods(MemoryClient))

@@ -27,6 +27,8 @@ _SET_BY_THE_SERVER = {
     "AddRequest.item": {"updateTime", "revision", "kind", "facetJson"},
     "BatchAddRequest.items": {"updateTime", "revision", "kind", "facetJson"},
     "UpdateRequest.item": {"updateTime", "revision", "kind", "facetJson", "provenance"},
+    "BatchWriteRequest.operations.add.item": {"updateTime", "revision", "kind", "facetJson"},
+    "BatchWriteRequest.operations.update.item": {"updateTime", "revision", "kind", "facetJson", "provenance"},
     "ImportRequest.items": {"updateTime", "revision"},
     "ImportRequest.states": {"version", "updateTime", "sizeBytes", "createTime", "preview", "revision"},
     "SaveMemoryRequest.source": {"origin", "memoryIds", "model"},
@@ -66,7 +68,12 @@ _NOT_RETURNED = {
         # Entries come one by one, whatever page they were on.
         *("List", "ListMemories", "ListDocuments", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
+        # Only the number of deleted items is returned.
+        "DeleteWhere",
     },
+    # The returned item has no revision then, and fewer items are returned.
+    "skipped": {"Add"},
+    "skippedCount": {"BatchAdd"},
     # In the items and in the document.
     "degraded": {"BatchAdd"},
     "fragments": {"HandleMessage"},
@@ -78,8 +85,12 @@ def may_be_inexpressible(message: str, field: str) -> bool:
     """Return whether a field of a request is one that the client's methods do not offer."""
     if field.rpartition(".")[2] == "pageToken":
         return True  # The client fetches the pages itself.
-    holder, _, inner = field.partition(".")
-    return inner.partition(".")[0] in _SET_BY_THE_SERVER.get(f"{message}.{holder}", ())
+    path = f"{message}.{field}"
+    return any(
+        path.removeprefix(f"{holder}.").partition(".")[0] in names
+        for holder, names in _SET_BY_THE_SERVER.items()
+        if path.startswith(f"{holder}.")
+    )
 
 
 class Recorder:
@@ -187,6 +198,14 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
     }.get(method.name, {})
     if method.name == "Import" and "states" in request:
         request["states"][0].setdefault("value", 1)
+    for operation in request.get("operations", ()):
+        for kind, required in {
+            "add": {"item": {}},
+            "update": {"item": {}},
+            "saveState": {"value": 1},
+        }.items():
+            if kind in operation:
+                operation[kind] = {**required, **operation[kind]}
     return {**needed, **request}
 
 

@@ -188,6 +188,14 @@ def test_the_token_of_a_page_goes_among_the_options_and_tokens_are_summed(tmp_pa
     assert asked[1] == {"namespace": "n", "options": {"pageSize": 1, "pageToken": "b"}}
 
 
+def test_the_counts_of_all_pages_are_summed(tmp_path: Path) -> None:
+    step = {"call": "MemoryService/DeleteWhere", "request": {"namespace": "n", "sessionId": "s"}}
+    _write(tmp_path, {**step, "response": {"deletedCount": "5"}, "all_pages": True})
+    pages = {"": {"deletedCount": "3", "nextPageToken": "b"}, "b": {"deletedCount": "2"}}
+    (case,) = corpus.load(tmp_path)
+    corpus.run(case, lambda step: {"response": dict(pages[step["request"].get("pageToken", "")])}, _none, {})
+
+
 def test_a_step_that_fails_is_told(tmp_path: Path) -> None:
     _write(tmp_path, _STEP, {**_FAILING, "error": {"code": "NOT_FOUND", "reason": "X"}})
     (case,) = corpus.load(tmp_path)

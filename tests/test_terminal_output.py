@@ -38,6 +38,7 @@ ID = "".join(c for c in HOSTILE if unicodedata.category(c) != "Cc")
 _CLI = Path(memory_service.cli.__file__).parent
 _WHY = "It is worth remembering"
 _FILE = str(Path(__file__).parents[1] / "LICENSE")
+_OPERATIONS = str(Path(__file__).parent / "data" / "hostile-operations.jsonl")
 # Run commands one after another, so that Python starts once, and print a line before each.
 _DRIVER = """
 import json, sys
@@ -163,6 +164,7 @@ SHOWN: dict[str, list[str]] = {
     "list": [],
     "get": [ID],
     "delete": ["removed"],
+    "write": [_OPERATIONS],
     "state save": [f"new{ID}", "1"],
     "state load": [ID],
     "state list": [],
@@ -193,7 +195,16 @@ SHOWN: dict[str, list[str]] = {
 }
 """Commands that print stored data or their arguments, with arguments that make them print a lot."""
 WITHOUT_STORED = {
-    *("serve", "flush", "reset", "state clear", "import", "memories delete", "quarantine release"),
+    *(
+        "serve",
+        "flush",
+        "reset",
+        "delete-where",
+        "state clear",
+        "import",
+        "memories delete",
+        "quarantine release",
+    ),
     *("quarantine delete", "backup verify", "restore", "rekey", "audit verify", "keys revoke", "keys rotate"),
     "migrate",
 }

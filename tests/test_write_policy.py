@@ -230,6 +230,28 @@ def test_what_is_in_quarantine_is_read_by_nobody_until_it_is_released(space: Spa
     assert space.refused("ReviewQuarantined", id=held.id, decision=RELEASE).reason == "QUARANTINED_NOT_FOUND"
 
 
+BATCHED: dict[str, tuple[dict[str, Any], str]] = {
+    "add": ({"add": {"item": {"text": "a {word} heron"}}}, "operations[1].add.item"),
+    "update": ({"update": {"item": {"id": "old", "text": "{word}"}}}, "operations[1].update.item"),
+    "state": (
+        {"save_state": {"key": "k", "value": {"string_value": "{word}"}}},
+        "operations[1].save_state.value",
+    ),
+}
+
+
+@pytest.mark.parametrize("word", [BAD, ODD])
+@pytest.mark.parametrize("kind", BATCHED)
+def test_a_batch_is_rejected_also_for_what_would_be_reviewed(space: Space, kind: str, word: str) -> None:
+    operation, field = BATCHED[kind]
+    named = json.loads(json.dumps(operation).replace("{word}", word))
+    before = space.everything()
+    refusal = space.refused("BatchWrite", operations=[{"add": {"item": {"text": "fine"}}}, named])
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "WRITE_REJECTED")
+    assert refusal.metadata["field"] == field
+    assert (space.everything(), space.held()) == (before, [])
+
+
 def test_what_is_released_is_found_by_words_and_vector(space: Space) -> None:
     (item,) = [space.add(f"the {ODD} heron eats fish").item]
     assert item.revision == 0
@@ -538,7 +560,7 @@ def test_the_command_line_lists_releases_and_deletes(tmp_path: Path, rules: list
         listed = run("quarantine", "list").stdout.splitlines()
         assert [WHY_ODD in line for line in listed] == [True, False, False, True, False]
         assert f"first {ODD}" in listed[1]
-        assert listed[2].strip() == "by nobody known, web, trust 0.25"
+        assert listed[2].strip() == "by an unknown writer, web, trust 0.25"
         first, second = (
             json.loads(line)["id"] for line in run("quarantine", "list", "--json").stdout.splitlines()
         )

@@ -121,6 +121,13 @@ func writtenTo(item *memoryv1.MemoryItem, degraded []*memoryv1.Degradation) *Ite
 	return written
 }
 
+// skippedItem returns the item that was to be added, marked as not written.
+func skippedItem(item *Item, degraded []*memoryv1.Degradation) *Item {
+	skipped := *item
+	skipped.Revision, skipped.Degraded = 0, degradedTo(degraded)
+	return &skipped
+}
+
 func contentTo(item *memoryv1.MemoryItem) any {
 	switch content := item.GetContent().(type) {
 	case *memoryv1.MemoryItem_Text:

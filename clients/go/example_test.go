@@ -238,6 +238,55 @@ func ExampleClient_SaveState() {
 	// step 2
 }
 
+func ExampleClient_BatchWrite() {
+	ctx := context.Background()
+	client, err := memory.Dial(os.Getenv("MEMORY_SERVICE_ADDRESS"), memory.WithNamespace("example-batch"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	defer client.Reset()
+
+	operations := []memory.WriteOperation{
+		&memory.AddOperation{Item: &memory.Item{Content: "Ada booked the night train", SessionID: "trip"}},
+		&memory.DeleteWhereOperation{SessionID: "draft"},
+		&memory.SaveStateOperation{Key: "plan", Value: "pack", ExpectedVersion: memory.Ptr(int64(0))},
+	}
+	written, err := client.BatchWrite(ctx, operations)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("version", written.Results[2].Version)
+
+	_, err = client.BatchWrite(ctx, operations)
+	fmt.Println("there is a plan already:", errors.Is(err, memory.ErrConflict))
+	// Output:
+	// version 1
+	// there is a plan already: true
+}
+
+func ExampleClient_DeleteWhere() {
+	ctx := context.Background()
+	client, err := memory.Dial(os.Getenv("MEMORY_SERVICE_ADDRESS"), memory.WithNamespace("example-delete"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	defer client.Reset()
+
+	for _, text := range []string{"Find me a train", "One leaves at 12:04"} {
+		if _, err := client.AddItem(ctx, &memory.Item{Content: text, SessionID: "trip"}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	deleted, err := client.DeleteWhere(ctx, memory.DeleteConditions{SessionID: "trip"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(deleted, "items")
+	// Output: 2 items
+}
+
 func ExampleError() {
 	ctx := context.Background()
 	client, err := memory.Dial(os.Getenv("MEMORY_SERVICE_ADDRESS"), memory.WithNamespace("example-error"))

@@ -38,37 +38,24 @@ func Records[T Record](records iter.Seq[T]) iter.Seq2[Record, error] {
 	}
 }
 
-// OnDuplicate says what to do with an imported record whose id or key exists already.
-type OnDuplicate string
-
-// The choices for records that exist already.
-const (
-	// End the import, with [ErrAlreadyExists] for an item and [ErrConflict] for a state; earlier batches
-	// stay written.
-	DuplicateFail OnDuplicate = "fail"
-	// Keep the stored record. Makes an import resumable.
-	DuplicateSkip OnDuplicate = "skip"
-	// Replace the stored record.
-	DuplicateReplace OnDuplicate = "replace"
-)
-
 // ImportOption changes how records are imported.
-type ImportOption func(*importSettings)
+type ImportOption interface {
+	setImport(*importSettings)
+}
+
+type importOption func(*importSettings)
+
+func (o importOption) setImport(s *importSettings) { o(s) }
 
 type importSettings struct {
 	onDuplicate  OnDuplicate
 	batchRecords int
 }
 
-// WithOnDuplicate says what to do with records that already exist. Without it: [DuplicateFail].
-func WithOnDuplicate(choice OnDuplicate) ImportOption {
-	return func(s *importSettings) { s.onDuplicate = choice }
-}
-
 // WithBatchRecords sets how many records go in one batch, 1 to 1000. Without it: 500. A batch also
 // has a maximum size.
 func WithBatchRecords(records int) ImportOption {
-	return func(s *importSettings) { s.batchRecords = records }
+	return importOption(func(s *importSettings) { s.batchRecords = records })
 }
 
 // ImportSummary reports what an import wrote.
@@ -138,13 +125,12 @@ type batcher struct {
 func (c *Client) newBatcher(options []ImportOption) (*batcher, error) {
 	settings := &importSettings{batchRecords: batchRecordsDefault}
 	for _, option := range options {
-		option(settings)
+		option.setImport(settings)
 	}
 	if settings.batchRecords < 1 || settings.batchRecords > batchRecordsMax {
 		return nil, invalidArgument("", fmt.Sprintf("a batch must have 1 to %d records, not %d", batchRecordsMax, settings.batchRecords))
 	}
-	choice, err := enumFrom[memoryv1.OnDuplicate](
-		memoryv1.OnDuplicate_value, "ON_DUPLICATE_", settings.onDuplicate, "on_duplicate")
+	choice, err := onDuplicateFrom(settings.onDuplicate, "on_duplicate")
 	if err != nil {
 		return nil, err
 	}

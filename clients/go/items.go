@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
-
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
 
@@ -27,12 +25,14 @@ func (c *Client) Add(ctx context.Context, memory MemoryItem) error {
 }
 
 // AddItem writes one item and returns it as written, without its embedding. When it returns, the
-// item is on disk and every later read sees it. It takes [WithRequestID].
+// item is on disk and every later read sees it. It takes [WithOnDuplicate] and [WithRequestID].
 //
-// It returns [ErrAlreadyExists] if an item with this id exists, and [ErrInvalidArgument] if a field
-// is malformed or the vector's dimension is not the namespace's.
+// If an item with this id exists, it returns [ErrAlreadyExists], unless [WithOnDuplicate] says otherwise.
+// With [DuplicateSkip] nothing is written then, and it returns a copy of the given item with Revision 0.
+// An item in quarantine also has Revision 0, but [DegradedQuarantined] among its Degraded. It returns
+// [ErrInvalidArgument] if a field is malformed or the vector's dimension is not the namespace's.
 func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption) (*Item, error) {
-	settings, err := writeSettingsFrom(options)
+	settings, err := writeSettingsFrom(options, onDuplicateOption)
 	if err != nil {
 		return nil, err
 	}
@@ -40,23 +40,37 @@ func (c *Client) AddItem(ctx context.Context, item *Item, options ...WriteOption
 	if err != nil {
 		return nil, err
 	}
+	choice, err := onDuplicateFrom(settings.onDuplicate, "on_duplicate")
+	if err != nil {
+		return nil, err
+	}
 	response, err := invoke(ctx, c, c.memories.Add, &memoryv1.AddRequest{
-		Namespace: c.namespace, Item: converted, RequestId: settings.requestID,
+		Namespace: c.namespace, Item: converted, RequestId: settings.requestID, OnDuplicate: choice,
 	})
 	if err != nil {
 		return nil, err
 	}
+	if response.GetSkipped() {
+		return skippedItem(item, response.GetDegraded()), nil
+	}
 	return writtenTo(response.GetItem(), response.GetDegraded()), nil
 }
 
-// BatchAdd writes up to 1000 items, all or none, and returns them as written, in the same order. Above 3
-// MiB in total, the result omits the fields that were sent. It takes [WithRequestID].
+// BatchAdd writes up to 1000 items, all or none, and returns them as written, in the same order, without
+// those that were skipped because of [DuplicateSkip]. Above 3 MiB in total, the result omits the fields
+// that were sent. It takes [WithOnDuplicate] and [WithRequestID].
 func (c *Client) BatchAdd(ctx context.Context, items []*Item, options ...WriteOption) ([]*Item, error) {
-	settings, err := writeSettingsFrom(options)
+	settings, err := writeSettingsFrom(options, onDuplicateOption)
 	if err != nil {
 		return nil, err
 	}
-	request := &memoryv1.BatchAddRequest{Namespace: c.namespace, RequestId: settings.requestID}
+	choice, err := onDuplicateFrom(settings.onDuplicate, "on_duplicate")
+	if err != nil {
+		return nil, err
+	}
+	request := &memoryv1.BatchAddRequest{
+		Namespace: c.namespace, RequestId: settings.requestID, OnDuplicate: choice,
+	}
 	for index, item := range items {
 		converted, err := itemFrom(item, fmt.Sprintf("items[%d]", index))
 		if err != nil {
@@ -170,16 +184,13 @@ func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption)
 	if err != nil {
 		return nil, err
 	}
-	request := &memoryv1.UpdateRequest{
+	response, err := invoke(ctx, c, c.memories.Update, &memoryv1.UpdateRequest{
 		Namespace:        c.namespace,
 		Item:             converted,
+		UpdateMask:       maskOf(settings.fields),
 		ExpectedRevision: settings.expectedRevision,
 		RequestId:        settings.requestID,
-	}
-	if len(settings.fields) > 0 {
-		request.UpdateMask = &fieldmaskpb.FieldMask{Paths: settings.fields}
-	}
-	response, err := invoke(ctx, c, c.memories.Update, request)
+	})
 	if err != nil {
 		return nil, err
 	}

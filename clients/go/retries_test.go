@@ -55,7 +55,15 @@ func TestCallsAreRetriedUnlessTheServerCouldNotTell(t *testing.T) {
 		attempts int
 		call     func(client *memory.Client) error
 	}{
-		"Add":   {5, func(client *memory.Client) error { return client.Add(ctx, large) }},
+		"Add": {5, func(client *memory.Client) error { return client.Add(ctx, large) }},
+		"DeleteWhere": {5, func(client *memory.Client) error {
+			_, err := client.DeleteWhere(ctx, memory.DeleteConditions{SessionID: "s"})
+			return err
+		}},
+		"BatchWrite": {5, func(client *memory.Client) error {
+			_, err := client.BatchWrite(ctx, []memory.WriteOperation{&memory.DeleteOperation{ID: "a"}})
+			return err
+		}},
 		"Watch": {5, func(client *memory.Client) error { return firstError(client.Watch(ctx)) }},
 		"GetInfo": {5, func(client *memory.Client) error {
 			_, err := client.Info(ctx)

@@ -8,7 +8,13 @@ import (
 
 // WriteOption sets an option of a write. Every method documents the options it takes and refuses
 // others with [ErrInvalidArgument], because an ignored option could lose a write.
-type WriteOption func(*writeSettings)
+type WriteOption interface {
+	setWrite(*writeSettings)
+}
+
+type writeOption func(*writeSettings)
+
+func (o writeOption) setWrite(s *writeSettings) { o(s) }
 
 type writeSettings struct {
 	requestID        string
@@ -17,6 +23,8 @@ type writeSettings struct {
 	ttl              *time.Duration
 	description      *string
 	fields           []string
+	onDuplicate      OnDuplicate
+	dryRun           bool
 
 	given []writeOptionName
 }
@@ -30,66 +38,76 @@ const (
 	ttlOption              writeOptionName = "WithTTL"
 	descriptionOption      writeOptionName = "WithDescription"
 	fieldsOption           writeOptionName = "WithFields"
+	onDuplicateOption      writeOptionName = "WithOnDuplicate"
+	dryRunOption           writeOptionName = "WithDryRun"
 )
 
 // WithRequestID sets the id of a write, which makes retries safe: a write with the same id and contents
 // is applied only once within 24 hours. At most 64 characters. By default every call gets a new id.
 // Every write takes it.
 func WithRequestID(id string) WriteOption {
-	return func(s *writeSettings) {
+	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, requestIDOption)
 		s.requestID = id
-	}
+	})
 }
 
 // WithExpectedRevision makes a write of an item conditional: it happens only if this is the item's
 // revision, and otherwise returns [ErrConflict].
 func WithExpectedRevision(revision int64) WriteOption {
-	return func(s *writeSettings) {
+	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, expectedRevisionOption)
 		s.expectedRevision = &revision
-	}
+	})
 }
 
 // WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if this is
 // its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
-	return func(s *writeSettings) {
+	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, expectedVersionOption)
 		s.expectedVersion = &version
-	}
+	})
 }
 
 // WithTTL sets the time until a state expires. Without it: it never does.
 func WithTTL(ttl time.Duration) WriteOption {
-	return func(s *writeSettings) {
+	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, ttlOption)
 		s.ttl = &ttl
-	}
+	})
 }
 
 // WithDescription sets the purpose of a state. Without it, the current description stays.
 func WithDescription(description string) WriteOption {
-	return func(s *writeSettings) {
+	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, descriptionOption)
 		s.description = &description
-	}
+	})
 }
 
 // WithFields names the fields that an update changes, such as "labels"; empty ones are cleared. "*": all.
 // Without it, an update changes the fields that are set.
 func WithFields(names ...string) WriteOption {
-	return func(s *writeSettings) {
+	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, fieldsOption)
 		s.fields = append(s.fields, names...)
-	}
+	})
+}
+
+// WithDryRun makes [Client.DeleteWhere] count the items and delete nothing.
+func WithDryRun() WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, dryRunOption)
+		s.dryRun = true
+	})
 }
 
 // writeSettingsFrom applies the options of a write: a request id, or those in accepted.
 func writeSettingsFrom(options []WriteOption, accepted ...writeOptionName) (*writeSettings, error) {
 	settings := &writeSettings{}
 	for _, option := range options {
-		option(settings)
+		option.setWrite(settings)
 	}
 	for _, name := range settings.given {
 		if name != requestIDOption && !slices.Contains(accepted, name) {

@@ -24,6 +24,8 @@ _BACKUPS = "memory_service.cli.backups"
         "list": f"{_ITEMS}:list_items",
         "get": f"{_ITEMS}:get",
         "delete": f"{_ITEMS}:delete",
+        "delete-where": f"{_ITEMS}:delete_where",
+        "write": "memory_service.cli.writing:write",
         "reset": f"{_ITEMS}:reset",
         "state": "memory_service.cli.state:state",
         "memories": "memory_service.cli.memories:memories",

@@ -122,6 +122,12 @@ def _connection_options(function: F) -> F:
     return function
 
 
+on_duplicate_option = option(
+    "--on-duplicate",
+    type=click.Choice(["fail", "skip", "replace"]),
+    default="fail",
+    help="How to handle an id that exists.",
+)
 SOURCE_KINDS = click.Choice(["user", "agent", "tool", "web", "document", "derived", "import", "unspecified"])
 sources_option = option(
     "--source",

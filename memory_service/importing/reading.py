@@ -1,4 +1,4 @@
-"""Reads files of chat messages, conversations and records as a stream, and detects their format."""
+"""Reads files of chat messages, conversations, records and operations as a stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from memory_client import MemoryItem, StateEntry
+from memory_client import MemoryItem, StateEntry, WriteOperation
+from memory_client.protojson import operation_from_json
 from memory_service.importing.items import record_of
 from memory_service.importing.openai_messages import MessageReader
 
@@ -79,6 +80,23 @@ def read_records(
             yield from _records(document, readers)
         except BadRecord:
             raise
+        except RecursionError:
+            raise BadRecord(f"{document.place}: nested too deeply") from None
+        except ValueError as error:
+            raise BadRecord(f"{document.place}: {error}") from None
+
+
+def read_operations(lines: Iterable[bytes], *, name: str) -> Iterator[WriteOperation]:
+    """Yield the operations of a file for `batch_write`, each in the protobuf JSON of WriteOperation.
+
+    Raises:
+        BadRecord: A line is not an operation.
+    """
+    for document in _documents(lines, name):
+        try:
+            if not isinstance(document.value, dict):
+                raise ValueError(f"expected an object, not {json.dumps(document.value)[:40]}")
+            yield operation_from_json(document.value)
         except RecursionError:
             raise BadRecord(f"{document.place}: nested too deeply") from None
         except ValueError as error:

@@ -38,6 +38,7 @@ from memory_service.data_model import (
     Content,
     DataPart,
     Facet,
+    ItemFilter,
     ItemKind,
     ItemWrite,
     OnDuplicate,
@@ -49,6 +50,7 @@ from memory_service.data_model import (
     ToolCallResult,
     Vector,
 )
+from memory_service.operations import Operation, RemoveAt, RemoveState
 from memory_service.runtime.clock import now_us
 from memory_service.stores import SqliteStore
 from memory_service.v1 import (
@@ -152,8 +154,17 @@ async def _clear_and_delete(store: SqliteStore) -> None:
     await store.add_items(NS, [], removals=[*planted(), *VECTORS])
 
 
+async def _delete_where(store: SqliteStore) -> None:
+    reading = await store.read(NS)
+    assert reading.info is not None
+    found = await reading.scan(ItemFilter(NOW, session_id=canary("session")), -1, newest=False)
+    states: list[Operation] = [RemoveState(f"k{n}", NOW) for n in range(3)]
+    await store.write(NS, [RemoveAt(found, reading.info.revision), *states])
+
+
 ENDS: dict[str, End] = {
     "deleted": _delete_each,
+    "deleted where": _delete_where,
     "replaced": _replace_each,
     "cleared": _clear_and_delete,
     "reset": lambda store: store.reset(NS, request=build_request("reset")),

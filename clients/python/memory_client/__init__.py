@@ -87,6 +87,16 @@ from memory_client.models import (
     UndoneWrites,
     Vector,
 )
+from memory_client.operations import (
+    AddOperation,
+    DeleteOperation,
+    DeleteStateOperation,
+    DeleteWhereOperation,
+    SaveStateOperation,
+    UpdateOperation,
+    WriteOperation,
+    WriteResult,
+)
 from memory_client.options import ClientOptions
 from memory_client.overseer import KeyDecision, KeyVerdict, Relevance, StorageDecision
 from memory_client.unset import UNSET
@@ -116,6 +126,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNSET",
+    "AddOperation",
     "AlreadyExists",
     "AsyncMemoryClient",
     "BackupProgress",
@@ -136,6 +147,9 @@ __all__ = [
     "DecidedBy",
     "DecisionFailure",
     "Degradation",
+    "DeleteOperation",
+    "DeleteStateOperation",
+    "DeleteWhereOperation",
     "Document",
     "ExtractedMemory",
     "Extraction",
@@ -194,6 +208,7 @@ __all__ = [
     "RetrieveMode",
     "ReviewedWrite",
     "Role",
+    "SaveStateOperation",
     "SavedMemory",
     "ScoreWeights",
     "ServerInfo",
@@ -206,9 +221,12 @@ __all__ = [
     "Unavailable",
     "UndoneWrites",
     "Unsupported",
+    "UpdateOperation",
     "UpdatedMemory",
     "UserMemory",
     "Vector",
+    "WriteOperation",
+    "WriteResult",
     "chat_message",
     "readable_text",
     "tool_call_result",

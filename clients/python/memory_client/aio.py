@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from memory_client._aio.admin import AdminMethods
+from memory_client._aio.batches import BatchMethods
 from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.memory import MemoryMethods
@@ -19,6 +20,7 @@ from memory_client.options import MIB, ClientOptions
 
 class AsyncMemoryClient(
     MemoryMethods,
+    BatchMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

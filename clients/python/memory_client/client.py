@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from memory_client._sync.admin import AdminMethods
+from memory_client._sync.batches import BatchMethods
 from memory_client._sync.interactions import InteractionMethods
 from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.memory import MemoryMethods
@@ -20,6 +21,7 @@ from memory_client.options import MIB, ClientOptions
 
 class MemoryClient(
     MemoryMethods,
+    BatchMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

@@ -24,6 +24,7 @@ from memory_client.models import (
     Degradation,
     ItemKind,
     MemoryItem,
+    OnDuplicate,
     Provenance,
     SourceKind,
     StateEntry,
@@ -144,6 +145,15 @@ def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     if item.ttl is not None:
         message.ttl.CopyFrom(duration_from(item.ttl))
     return message
+
+
+def on_duplicate_number(choice: OnDuplicate | str) -> Any:
+    """Return the number of what to do with a duplicate.
+
+    Raises:
+        ValueError: There is no such choice.
+    """
+    return enum_from(memory_pb2.OnDuplicate, "ON_DUPLICATE_", OnDuplicate(choice))
 
 
 def source_number(source: SourceKind | str) -> Any:

@@ -1,4 +1,4 @@
-"""The results of a search: a list with facts about the whole answer."""
+"""The entries of an answer: a list with facts about the whole answer."""
 
 from __future__ import annotations
 

@@ -44,14 +44,16 @@ class ItemKind(StrEnum):
 
 
 class OnDuplicate(StrEnum):
-    """What to do with an imported record whose id or key exists already."""
+    """What to do with an item whose id exists already, and in imports with a state whose key exists."""
 
     FAIL = "fail"
-    """Fail, with `AlreadyExists` for an item and `Conflict` for a state; earlier batches stay written."""
+    """Fail, with `AlreadyExists` for an item and `Conflict` for a state. Of an import, earlier batches stay
+    written."""
     SKIP = "skip"
-    """Keep the stored record."""
+    """Keep what is stored."""
     REPLACE = "replace"
-    """Replace the stored record."""
+    """Replace what is stored. An item keeps its place in the order, and its create_time unless one is
+    given."""
 
 
 class RetrieveMode(StrEnum):

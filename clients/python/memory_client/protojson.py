@@ -1,4 +1,4 @@
-"""Items and state entries as JSON, in protobuf's mapping, with the field names of the protos.
+"""Items, state entries and operations as JSON, in protobuf's mapping, with the field names of the protos.
 
 Times are RFC 3339, bytes are base64, 64-bit integers are strings. Reading also takes camelCase.
 """
@@ -11,8 +11,10 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from memory_client._gen.memory_service.v1 import memory_pb2, state_pb2
+from memory_client._operations_json import operation_to
 from memory_client.convert import entry_from, entry_to, item_from, item_to
 from memory_client.models import MemoryItem, StateEntry
+from memory_client.operations import WriteOperation
 
 M = TypeVar("M", bound=Message)
 
@@ -43,6 +45,15 @@ def entry_from_json(data: dict[str, Any]) -> StateEntry:
         ValueError: A field is unknown or malformed.
     """
     return entry_to(_parse(data, state_pb2.StateEntry()))
+
+
+def operation_from_json(data: dict[str, Any]) -> WriteOperation:
+    """Read an operation of a batch.
+
+    Raises:
+        ValueError: A field is unknown, malformed or missing.
+    """
+    return operation_to(_parse(data, memory_pb2.WriteOperation()))
 
 
 def _parse(data: dict[str, Any], message: M) -> M:

@@ -1,5 +1,7 @@
 // What a client's methods need.
 
+import type { Arguments, Method } from "./known-options.js";
+import { withKnownOptions } from "./known-options.js";
 import type { Transport } from "./transport.js";
 
 /** A connection, and the namespace of its calls. */
@@ -24,13 +26,20 @@ export function bind<B extends Bound>(client: B, transport: Transport, boundTo: 
 }
 
 /**
- * Copies the methods of classes to the prototype of another class.
+ * Copies the methods of classes to the prototype of another class, each with a check of its options.
  *
  * @internal
  */
-export function takeOver(target: { prototype: Bound }, classes: readonly { prototype: Bound }[]): void {
+export function takeOver(
+  target: { prototype: Bound },
+  classes: readonly { prototype: Bound }[],
+  known: Readonly<Record<string, Arguments>>,
+): void {
   for (const { prototype } of classes) {
     const { constructor: _, ...methods } = Object.getOwnPropertyDescriptors(prototype);
-    Object.defineProperties(target.prototype, methods);
+    for (const [name, descriptor] of Object.entries(methods)) {
+      const value = withKnownOptions(name, descriptor.value as Method, known[name] ?? []);
+      Object.defineProperty(target.prototype, name, { ...descriptor, value });
+    }
   }
 }

@@ -12,7 +12,8 @@
 //
 // These classes have no constructors and no fields. `MemoryClient` gets their methods twice: for the compiler,
 // from the interface of the same name, which extends them all, and at run time from `METHODS`, whose methods are
-// copied to its prototype. Add the class of a new service to both.
+// copied to its prototype. Add the class of a new service to both, and the names of its options to `ARGUMENTS`:
+// the methods of the client reject all others.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -20,7 +21,9 @@ import { AdminMethods } from "./admin.js";
 import { bind, Bound, takeOver } from "./bound.js";
 import { InteractionMethods } from "./interactions.js";
 import { KnowledgeMethods } from "./knowledge.js";
+import { requireKnown } from "./known-options.js";
 import { MemoryMethods } from "./memory.js";
+import { ARGUMENTS, CLIENT } from "./option-names.js";
 import type { ClientOptions } from "./options.js";
 import { settingsFrom } from "./options.js";
 import { OverseerMethods } from "./overseer.js";
@@ -58,7 +61,7 @@ export interface MemoryClient
  *     memory.close();
  *
  * Every method rejects with a subclass of `MemoryServiceError` if the server refuses the call or cannot be
- * reached. The first call to a server opens the connection, and all calls share it.
+ * reached, and with a `TypeError` if an option is unknown. The first call to a server opens the connection, and all calls share it.
  */
 export class MemoryClient extends Bound {
   /**
@@ -69,10 +72,11 @@ export class MemoryClient extends Bound {
    * first that is up.
    *
    * @throws RangeError - an address is invalid or repeated, or an option is out of range
-   * @throws TypeError - the name or value of a header is not allowed in HTTP
+   * @throws TypeError - an option is unknown, or the name or value of a header is not allowed in HTTP
    */
   constructor(address: string | readonly string[] = "127.0.0.1:50051", options: ClientOptions = {}) {
     super();
+    requireKnown(options, CLIENT, "MemoryClient");
     bind(this, new Transport(settingsFrom(address, options)), options.namespace ?? "default", false);
   }
 
@@ -102,4 +106,4 @@ export class MemoryClient extends Bound {
   }
 }
 
-takeOver(MemoryClient, METHODS);
+takeOver(MemoryClient, METHODS, ARGUMENTS);

@@ -18,9 +18,11 @@ import {
   Role as Roles,
 } from "./gen/memory_service/v1/memory_pb.js";
 import type { ImportedItem, ItemKind, MemoryItem, NewItem } from "./items.js";
-import type { RetrieveMode } from "./memory-options.js";
+import { requireKnown } from "./known-options.js";
+import type { ItemChanges, RetrieveMode } from "./memory-options.js";
 import type { BinaryPart, ChatMessage, Content, Part, Role, ToolCallResult } from "./messages.js";
 import { readableText } from "./messages.js";
+import { ITEM } from "./option-names.js";
 import { provenanceFrom, provenanceTo } from "./provenance.js";
 import { given } from "./requests.js";
 import {
@@ -65,8 +67,13 @@ export function contentFrom(content: Content | string | undefined): ContentInit 
   }
 }
 
-/** Converts an item to be written, without the fields that only the server sets. */
+/**
+ * Converts an item to be written, without the fields that only the server sets.
+ *
+ * @throws TypeError - it has an unknown property
+ */
 export function newItemFrom(item: NewItem): ItemInit {
+  requireKnown(item, ITEM, "item");
   const { id = "", sessionId = "", labels = {}, metadata } = item;
   return {
     id,
@@ -83,10 +90,49 @@ export function newItemFrom(item: NewItem): ItemInit {
   };
 }
 
+function isNewItem(item: NewItem | Content | string): item is NewItem {
+  return typeof item === "object" && !("type" in item);
+}
+
+/** Converts an item to be added; a content or a string stands for an item with this content. */
+export function itemFrom(item: NewItem | Content | string): ItemInit {
+  return newItemFrom(isNewItem(item) ? item : { content: item });
+}
+
 /** Converts an item to be imported, with its kind. */
 export function importedItemFrom(item: ImportedItem): ItemInit {
   const { kind = "plain", facetJson = "" } = item;
   return { ...newItemFrom(item), kind: kindFrom(kind, "kind"), facetJson };
+}
+
+/** Converts the changes of an item; fields that are in the mask and not set are cleared by the server. */
+export function changesFrom(id: string, changes: ItemChanges): { item: ItemInit; updateMask: { paths: string[] } } {
+  const { content, sessionId = "", labels = {}, metadata, expireTime } = changes;
+  const paths = {
+    content: "content",
+    sessionId: "session_id",
+    labels: "labels",
+    metadata: "metadata",
+    createTime: "create_time",
+    expireTime: "expire_time",
+    ttlMs: "ttl",
+    embedding: "embedding",
+    importance: "importance",
+  };
+  const names = Object.entries(paths).filter(([name]) => changes[name as keyof ItemChanges] !== undefined);
+  const item = {
+    id,
+    content: contentFrom(content),
+    sessionId,
+    labels: { ...labels },
+    metadata: given(metadata, objectFrom, "metadata"),
+    createTime: given(changes.createTime, timestampFrom, "createTime"),
+    expireTime: given(expireTime ?? undefined, timestampFrom, "expireTime"),
+    ttl: given(changes.ttlMs, durationFrom, "ttlMs"),
+    embedding: given(changes.embedding, vectorFrom, "embedding"),
+    importance: changes.importance ?? undefined,
+  };
+  return { item, updateMask: { paths: names.map(([, path]) => path) } };
 }
 
 /**

@@ -17,8 +17,8 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 const RECORDS_MAX = 1000;
 
 /**
- * What to do with an imported record whose id or key exists already: "fail" ends the import, "skip" keeps the
- * stored record, "replace" replaces it.
+ * What to do with an item or a state entry whose id or key exists already: "fail" rejects the call or ends the
+ * import, "skip" keeps the stored one, "replace" replaces it.
  */
 export type OnDuplicate = "fail" | "skip" | "replace";
 
@@ -33,6 +33,11 @@ export interface Batching {
   readonly batchRecords?: number | undefined;
 }
 
+/** @internal */
+export function onDuplicateFrom(onDuplicate: OnDuplicate = "fail"): Choices {
+  return enumFrom(Choices, onDuplicate, "onDuplicate");
+}
+
 /**
  * Yields records in batches, bounded in number and in bytes. The first is yielded even if it is empty, because
  * it names the namespace.
@@ -45,11 +50,11 @@ export async function* batches(
   records: Iterable<ImportRecord> | AsyncIterable<ImportRecord>,
   batching: Batching,
 ): AsyncGenerator<ImportRequest, void, undefined> {
-  const { onDuplicate = "fail", batchRecords = BATCH_RECORDS } = batching;
+  const { onDuplicate, batchRecords = BATCH_RECORDS } = batching;
   if (!Number.isInteger(batchRecords) || batchRecords < 1 || batchRecords > RECORDS_MAX) {
     throw new RangeError(`batchRecords must be 1 to ${RECORDS_MAX}, not ${batchRecords}`);
   }
-  const choice = enumFrom<Choices>(Choices, onDuplicate, "onDuplicate");
+  const choice = onDuplicateFrom(onDuplicate);
   let batch = create(ImportRequestSchema, { namespace, onDuplicate: choice });
   let bytes = 0;
   let isFirst = true;

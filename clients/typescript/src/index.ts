@@ -94,6 +94,18 @@ export type {
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";
-export type { NewStateEntry, StateEntry } from "./state-entries.js";
+export type { NewStateEntry, StateEntry, ValueOptions } from "./state-entries.js";
 export type { TrustFilter } from "./trust-filter.js";
 export type { Time, TimeInput } from "./times.js";
+export type {
+  AddOperation,
+  BatchWritten,
+  DeleteCondition,
+  DeleteOperation,
+  DeleteStateOperation,
+  DeleteWhereOperation,
+  SaveStateOperation,
+  UpdateOperation,
+  WriteOperation,
+  WriteResult,
+} from "./write-operations.js";

@@ -2,16 +2,23 @@
 
 import type { Degradation } from "./degradation.js";
 import type { Contribution, Found } from "./found.js";
-import type { Batching } from "./importing.js";
+import type { Batching, OnDuplicate } from "./importing.js";
 import type { ItemKind, MemoryItem, NewItem, SourceKind, Vector } from "./items.js";
 import type { JsonObject } from "./json.js";
 import type { Content } from "./messages.js";
 import type { CallOptions, WriteOptions } from "./options.js";
 import type { StateEntry } from "./state-entries.js";
 import type { TimeInput } from "./times.js";
+import type { DeleteCondition } from "./write-operations.js";
 
 /** The fields of an item to be added, except its content. */
-export interface AddOptions extends WriteOptions, Omit<NewItem, "content"> {}
+export interface AddOptions extends BatchAddOptions, Omit<NewItem, "content"> {}
+
+/** How items are added. */
+export interface BatchAddOptions extends WriteOptions {
+  /** What to do with an item whose id exists already. Undefined: "fail". */
+  readonly onDuplicate?: OnDuplicate | undefined;
+}
 
 /** How records are imported. The time limit applies to the whole import; undefined: none. */
 export interface ImportOptions extends CallOptions, Batching {}
@@ -164,6 +171,12 @@ export interface ItemChanges {
 export interface ItemWriteOptions extends WriteOptions {
   /** Write only if this is the item's revision. Undefined: always. */
   readonly expectedRevision?: number | undefined;
+}
+
+/** Which items `deleteWhere` deletes, and how. At least one condition is required. */
+export interface DeleteWhereOptions extends WriteOptions, DeleteCondition {
+  /** Count the items, and delete nothing. */
+  readonly dryRun?: boolean | undefined;
 }
 
 /** The type of a change to a namespace. "unspecified" is one that this client does not know. */

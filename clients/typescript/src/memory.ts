@@ -1,19 +1,21 @@
 // The client's methods for items.
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 
 import { Bound } from "./bound.js";
-import { contentFrom, itemTo, newItemFrom } from "./convert.js";
+import { changesFrom, itemFrom, itemTo, newItemFrom } from "./convert.js";
 import { degradedTo } from "./degradation.js";
 import { endable, resumed } from "./following.js";
-import type { ImportResponse, UpdateRequestSchema } from "./gen/memory_service/v1/memory_pb.js";
-import { MemoryService } from "./gen/memory_service/v1/memory_pb.js";
+import type { ImportResponse } from "./gen/memory_service/v1/memory_pb.js";
+import { MemoryItemSchema, MemoryService } from "./gen/memory_service/v1/memory_pb.js";
 import type { ImportRecord } from "./importing.js";
-import { batches } from "./importing.js";
+import { batches, onDuplicateFrom } from "./importing.js";
 import type { MemoryItem, NewItem } from "./items.js";
 import type {
   AddOptions,
+  BatchAddOptions,
   Change,
+  DeleteWhereOptions,
   ExportOptions,
   GetOptions,
   ImportOptions,
@@ -30,9 +32,11 @@ import type { WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
 import { changeEvent, recordEvent } from "./records.js";
 import { given, requestIdOf, withToken } from "./requests.js";
-import { filterFrom, resultsOf, retrievalFrom } from "./retrieval.js";
+import { conditionFrom, filterFrom, resultsOf, retrievalFrom } from "./retrieval.js";
 import type { StateEntry } from "./state-entries.js";
-import { durationFrom, int32From, int64From, objectFrom, timestampFrom, vectorFrom } from "./values.js";
+import { durationFrom, int32From, int64From } from "./values.js";
+import type { BatchWritten, WriteOperation } from "./write-operations.js";
+import { batchWrittenTo, operationFrom } from "./write-operations.js";
 
 const method = MemoryService.method;
 
@@ -42,26 +46,40 @@ export abstract class MemoryMethods extends Bound {
    * Writes one item. When this resolves, it is on disk and every later read sees it.
    *
    * @param content - a string stands for plain text; see `data`, `chatMessage` and `toolCallResult`
-   * @returns the item as written, without its embedding
-   * @throws AlreadyExistsError - an item with this id exists
+   * @returns the item as written, without its embedding; with `onDuplicate: "skip"`, if an item with this id exists,
+   *   the given item with revision 0: nothing was written
+   * @throws AlreadyExistsError - an item with this id exists, and `onDuplicate` is "fail"
    * @throws InvalidArgumentError - a field is malformed, or the vector's dimension is not the namespace's
    */
   async add(content: Content | string, options: AddOptions = {}): Promise<MemoryItem> {
-    const item = newItemFrom({ ...options, content });
-    const request = { namespace: this.boundTo, item, requestId: requestIdOf(options) };
+    const { signal, timeoutMs, requestId, onDuplicate, ...fields } = options;
+    const item = newItemFrom({ ...fields, content });
+    const request = {
+      namespace: this.boundTo,
+      item,
+      requestId: requestIdOf(options),
+      onDuplicate: onDuplicateFrom(onDuplicate),
+    };
     const response = await this.transport.unary(method.add, request, options);
-    return itemTo(response.item, response.degraded);
+    const written = response.skipped ? create(MemoryItemSchema, { ...item, embedding: undefined }) : response.item;
+    return itemTo(written, response.degraded);
   }
 
-  /** Writes up to 1000 items, all or none; returns them as written, in the same order. */
+  /**
+   * Writes up to 1000 items, all or none.
+   *
+   * @returns the items as written, in the same order, without those skipped by `onDuplicate: "skip"`
+   * @throws AlreadyExistsError - an item with one of the ids exists, and `onDuplicate` is "fail"
+   */
   async batchAdd(
     items: Iterable<NewItem | Content | string>,
-    options: WriteOptions = {},
+    options: BatchAddOptions = {},
   ): Promise<MemoryItem[]> {
     const request = {
       namespace: this.boundTo,
-      items: Array.from(items, (item) => newItemFrom(isNewItem(item) ? item : { content: item })),
+      items: Array.from(items, itemFrom),
       requestId: requestIdOf(options),
+      onDuplicate: onDuplicateFrom(options.onDuplicate),
     };
     const response = await this.transport.unary(method.batchAdd, request, options);
     return response.items.map((item) => itemTo(item, response.degraded));
@@ -162,6 +180,50 @@ export abstract class MemoryMethods extends Bound {
     return Number((await this.transport.unary(method.delete, request, options)).revision);
   }
 
+  /**
+   * Deletes the items that meet all the given conditions.
+   *
+   * Up to 10,000 items are deleted at a time, each time all or none. The time limit applies to each of these calls;
+   * `requestId` is the id of the first one, and the others get new ones. Items that are added meanwhile stay.
+   * Documents and memories about users are deleted by their own methods.
+   *
+   * @returns the number of deleted items, or with `dryRun` of those that would be deleted
+   * @throws InvalidArgumentError - no condition is given, or one is malformed
+   */
+  async deleteWhere(options: DeleteWhereOptions): Promise<number> {
+    const { dryRun = false } = options;
+    const fixed = { ...conditionFrom(options), namespace: this.boundTo, dryRun };
+    const request = (pageToken: string) => {
+      const requestId = requestIdOf(pageToken === "" ? options : {});
+      return { ...fixed, pageToken, requestId };
+    };
+    let count = 0;
+    for await (const { deletedCount } of this.transport.pages(method.deleteWhere, request, options)) {
+      count += Number(deletedCount);
+    }
+    return count;
+  }
+
+  /**
+   * Applies up to 1000 operations on items and state entries, all or none.
+   *
+   * Expected revisions and versions are compared with the namespace as it was before the batch. Only one operation
+   * may name an item or a key. The `field` of an error names the operation, as in "operations[2].add.item.id".
+   *
+   * @throws ConflictError - a revision or version is not the expected one
+   * @throws NotFoundError - an item or a key does not exist, and `allowMissing` is not set
+   * @throws AlreadyExistsError - an item to be added exists, and its `onDuplicate` is "fail"
+   * @throws LimitExceededError - the "delete_where" operations match more than 10,000 items
+   */
+  async batchWrite(operations: Iterable<WriteOperation>, options: WriteOptions = {}): Promise<BatchWritten> {
+    const request = {
+      namespace: this.boundTo,
+      operations: Array.from(operations, operationFrom),
+      requestId: requestIdOf(options),
+    };
+    return batchWrittenTo(await this.transport.unary(method.batchWrite, request, options));
+  }
+
   /** Removes everything in the namespace: items, state and history. */
   async reset(options: WriteOptions = {}): Promise<Removed> {
     const request = { namespace: this.boundTo, requestId: requestIdOf(options) };
@@ -228,38 +290,4 @@ function summaryTo(response: ImportResponse): ImportSummary {
     revision: Number(response.revision),
     degraded: degradedTo(response.degraded),
   };
-}
-
-function isNewItem(item: NewItem | Content | string): item is NewItem {
-  return typeof item === "object" && !("type" in item);
-}
-
-/** Fields that are in the mask and not set are cleared by the server. */
-function changesFrom(id: string, changes: ItemChanges): MessageInitShape<typeof UpdateRequestSchema> {
-  const { content, sessionId = "", labels = {}, metadata, expireTime } = changes;
-  const paths = {
-    content: "content",
-    sessionId: "session_id",
-    labels: "labels",
-    metadata: "metadata",
-    createTime: "create_time",
-    expireTime: "expire_time",
-    ttlMs: "ttl",
-    embedding: "embedding",
-    importance: "importance",
-  };
-  const names = Object.entries(paths).filter(([name]) => changes[name as keyof ItemChanges] !== undefined);
-  const item = {
-    id,
-    content: contentFrom(content),
-    sessionId,
-    labels: { ...labels },
-    metadata: given(metadata, objectFrom, "metadata"),
-    createTime: given(changes.createTime, timestampFrom, "createTime"),
-    expireTime: given(expireTime ?? undefined, timestampFrom, "expireTime"),
-    ttl: given(changes.ttlMs, durationFrom, "ttlMs"),
-    embedding: given(changes.embedding, vectorFrom, "embedding"),
-    importance: changes.importance ?? undefined,
-  };
-  return { item, updateMask: { paths: names.map(([, path]) => path) } };
 }

@@ -12,24 +12,27 @@ import type {
 } from "./gen/memory_service/v1/memory_pb.js";
 import { RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
 import type { ItemFilter, Result, Results, RetrieveOptions, ScoreWeights } from "./memory-options.js";
-import { sourceKindFrom } from "./provenance.js";
+import { trustFrom } from "./provenance.js";
 import { given } from "./requests.js";
 import { durationFrom, int32From, timestampFrom, vectorFrom } from "./values.js";
+import type { DeleteCondition } from "./write-operations.js";
 
-/** Converts the filters of retrievals and lists. */
-export function filterFrom(filter: ItemFilter) {
-  const { sessionId = "", labels = {}, kinds = [], sources = [], includeEmbedding = false } = filter;
+/** Converts the conditions of retrievals, lists and deletions. */
+export function conditionFrom(condition: DeleteCondition) {
+  const { sessionId = "", labels = {}, kinds = [], filter = "" } = condition;
   return {
     sessionId,
     labels: { ...labels },
-    startTime: given(filter.startTime, timestampFrom, "startTime"),
-    endTime: given(filter.endTime, timestampFrom, "endTime"),
+    startTime: given(condition.startTime, timestampFrom, "startTime"),
+    endTime: given(condition.endTime, timestampFrom, "endTime"),
     kinds: kinds.map((kind) => kindFrom(kind, "kinds")),
-    filter: filter.filter ?? "",
-    minTrust: filter.minTrust,
-    sources: sources.map((source) => sourceKindFrom(source, "sources")),
-    includeEmbedding,
+    filter,
   };
+}
+
+/** Converts the filters of retrievals and lists. */
+export function filterFrom(filter: ItemFilter) {
+  return { ...conditionFrom(filter), ...trustFrom(filter), includeEmbedding: filter.includeEmbedding ?? false };
 }
 
 /** Converts the options of a retrieval, for its first page. */

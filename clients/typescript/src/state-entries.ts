@@ -6,9 +6,11 @@ import { create } from "@bufbuild/protobuf";
 import type { StateEntry as ProtoEntry } from "./gen/memory_service/v1/state_pb.js";
 import { StateEntrySchema } from "./gen/memory_service/v1/state_pb.js";
 import type { JsonValue } from "./json.js";
+import { requireKnown } from "./known-options.js";
+import { STATE_ENTRY } from "./option-names.js";
 import { given } from "./requests.js";
 import type { Time, TimeInput } from "./times.js";
-import { optionalTimeTo, timestampFrom, valueFrom, valueTo } from "./values.js";
+import { durationFrom, int64From, optionalTimeTo, timestampFrom, valueFrom, valueTo } from "./values.js";
 
 /** A state key, its value and facts about them. */
 export interface StateEntry {
@@ -46,8 +48,34 @@ export interface NewStateEntry {
   readonly expireTime?: TimeInput | undefined;
 }
 
+/** How a value is saved. */
+export interface ValueOptions {
+  /** Write only if this is the key's version; 0: only if there is no such key. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+  /** Milliseconds until the entry expires. Undefined: it never does. */
+  readonly ttlMs?: number | undefined;
+  /** Purpose of the value. Undefined: keep the current description. */
+  readonly description?: string | undefined;
+}
+
+/**
+ * The fields common to the requests that save a value.
+ *
+ * @internal
+ */
+export function savedFrom(key: string, value: JsonValue, options: ValueOptions) {
+  return {
+    key,
+    value: valueFrom(value, "value"),
+    expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+    ttl: given(options.ttlMs, durationFrom, "ttlMs"),
+    description: options.description,
+  };
+}
+
 /** @internal */
 export function newEntryFrom(entry: NewStateEntry): MessageInitShape<typeof StateEntrySchema> {
+  requireKnown(entry, STATE_ENTRY, "state entry");
   const { key, value, description = "", expireTime } = entry;
   return {
     key,

@@ -6,19 +6,12 @@ import type { JsonValue } from "./json.js";
 import type { CallOptions, WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
 import { given, requestIdOf, withToken } from "./requests.js";
-import type { StateEntry } from "./state-entries.js";
-import { entryTo } from "./state-entries.js";
-import { durationFrom, int32From, int64From, valueFrom } from "./values.js";
+import type { StateEntry, ValueOptions } from "./state-entries.js";
+import { entryTo, savedFrom } from "./state-entries.js";
+import { int32From, int64From } from "./values.js";
 
 /** How a value is saved. */
-export interface SaveStateOptions extends WriteOptions {
-  /** Write only if this is the key's version; 0: only if there is no such key. Undefined: always. */
-  readonly expectedVersion?: number | undefined;
-  /** Milliseconds until the entry expires. Undefined: it never does. */
-  readonly ttlMs?: number | undefined;
-  /** Purpose of the value. Undefined: keep the current description. */
-  readonly description?: string | undefined;
-}
+export interface SaveStateOptions extends WriteOptions, ValueOptions {}
 
 /** How a key is removed. */
 export interface DeleteStateOptions extends WriteOptions {
@@ -51,11 +44,7 @@ export abstract class StateMethods extends Bound {
   async saveState(key: string, value: JsonValue, options: SaveStateOptions = {}): Promise<StateEntry> {
     const request = {
       namespace: this.boundTo,
-      key,
-      value: valueFrom(value, "value"),
-      expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
-      ttl: given(options.ttlMs, durationFrom, "ttlMs"),
-      description: options.description,
+      ...savedFrom(key, value, options),
       requestId: requestIdOf(options),
     };
     const { entry } = await this.transport.unary(StateService.method.saveState, request, options);

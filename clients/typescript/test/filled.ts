@@ -23,8 +23,8 @@ export function filled(desc: DescMessage, variant: number, wanted: Wanted): Json
   return json;
 }
 
-/** The most kinds that there are of one thing: those of a message's part. */
-export const VARIANTS = 5;
+/** The most kinds that there are of one thing: those of a batch's operation. */
+export const VARIANTS = 6;
 
 function isChosen(field: DescField, variant: number): boolean {
   const { oneof } = field;

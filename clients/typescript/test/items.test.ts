@@ -228,6 +228,14 @@ describe("items", { skip, timeout: 180_000 }, () => {
     await backwards.return();
   });
 
+  test("a record with an unknown property ends an import", async () => {
+    const memory = fresh();
+    const item = { content: "tea", lables: {} };
+    await assert.rejects(memory.importItems([item]), { message: /^item: unknown option "lables"/ });
+    const entry = { key: "k", value: 1, ttlMs: 1 };
+    await assert.rejects(memory.importItems([entry]), { message: /^state entry: unknown option "ttlMs"/ });
+  });
+
   test("what is exported can be imported", async () => {
     const from = fresh();
     await from.add(chatMessage("user", "hi"), { labels: { a: "b" }, createTime: "2026-05-01T12:00:00.000001Z" });

@@ -1,5 +1,5 @@
 // The package as a newcomer gets it: packed, installed into an empty project, its README's code compiled
-// under the strictest settings and its first example run there.
+// under the strictest settings, and two of its examples run there.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -59,6 +59,19 @@ describe("the package", { skip, timeout: 300_000 }, () => {
       await server.remove();
     }
     assert.ok(others.length >= 8, `${others.length} other examples`);
+  });
+
+  test("the example of a batch runs", async () => {
+    const batch = examples.find((code) => code.includes("batchWrite"))!;
+    const server = await Server.start("--embedder", "none");
+    try {
+      const client = `import { MemoryClient } from "${NAME}"; const memory = new MemoryClient("${server.address}");`;
+      await compile({ "batch.ts": `${client}\n${batch}\nmemory.close();` });
+      const { stdout } = await run("node", ["out/batch.js"], { cwd: project });
+      assert.equal(stdout, "[ 2, 3, 4 ]\n1\n");
+    } finally {
+      await server.remove();
+    }
   });
 
   test("the compiler sees what is wrong", async () => {

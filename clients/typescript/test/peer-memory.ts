@@ -5,8 +5,10 @@ import type { MemoryService } from "../src/gen/memory_service/v1/memory_pb.js";
 import type { StateService } from "../src/gen/memory_service/v1/state_pb.js";
 import type {
   AddOptions,
+  BatchAddOptions,
   Content,
   DeleteStateOptions,
+  DeleteWhereOptions,
   ExportOptions,
   GetOptions,
   ImportedItem,
@@ -30,6 +32,7 @@ import type {
   UndoOptions,
   Vector,
   WatchOptions,
+  WriteOperation,
   WriteOptions,
 } from "../src/index.js";
 import type { Adapters } from "./peer-adapters.js";
@@ -53,10 +56,31 @@ function itemWritten(item: MemoryItem): object {
   return { item, revision: item.revision, degraded: item.degraded };
 }
 
-async function added(client: MemoryClient, items: readonly NewItem[], options: WriteOptions): Promise<object> {
+async function added(client: MemoryClient, items: readonly NewItem[], options: BatchAddOptions): Promise<object> {
   const written = await client.batchAdd(items, options);
   const last = written.at(-1);
-  return { items: written, revision: last?.revision, degraded: last?.degraded };
+  const skippedCount = items.length - written.length;
+  return { items: written, revision: last?.revision, degraded: last?.degraded, skippedCount };
+}
+
+type Operation = { operation?: Native & { type: string; item?: ImportedItem & Id } & Mask };
+
+/** Returns an operation as the client takes it. */
+function operationOf({ operation }: Operation, index: number): WriteOperation {
+  const where = `operations[${index}]`;
+  const { type, item, updateMask, ...fields } = required(operation, where);
+  if (type === "add") {
+    return { type, item: plain(item, `${where}.add.item`), ...fields };
+  }
+  if (type === "update") {
+    const { id = "", ...values } = plain(item, `${where}.update.item`);
+    return { type, id, changes: changesOf(values as Native, updateMask, ITEM_CLEARED), ...fields };
+  }
+  if (type === "save_state") {
+    required(fields["value"], `${where}.saveState.value`);
+  }
+  const named = { delete: { id: "" }, save_state: { key: "" }, delete_state: { key: "" } }[type];
+  return { type, ...named, ...fields } as unknown as WriteOperation;
 }
 
 interface Retrieval extends RetrieveOptions {
@@ -120,12 +144,18 @@ function isCut(sizes: readonly number[], size: number): boolean {
 const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "minTrust", "sources", "includeEmbedding"] as const;
 
 export const MEMORY: Adapters<typeof MemoryService> = {
-  add: adapter<AddOptions & { item?: ImportedItem }>(["item", "requestId"], async (client, { item, ...options }) => {
-    const { content, ...fields } = plain(item, "AddRequest.item");
-    return itemWritten(await client.add(content as Content, { ...options, ...fields }));
-  }),
-  batchAdd: adapter<WriteOptions & { items?: readonly ImportedItem[] }>(
-    ["items", "requestId"],
+  add: adapter<AddOptions & { item?: ImportedItem }>(
+    ["item", "requestId", "onDuplicate"],
+    async (client, { item, ...options }) => {
+      const { content, ...fields } = plain(item, "AddRequest.item");
+      const written = await client.add(content as Content, { ...options, ...fields });
+      // Nothing is written in quarantine either, but then something is degraded.
+      const skipped = written.revision === 0 && written.degraded.length === 0;
+      return skipped ? { skipped } : itemWritten(written);
+    },
+  ),
+  batchAdd: adapter<BatchAddOptions & { items?: readonly ImportedItem[] }>(
+    ["items", "requestId", "onDuplicate"],
     (client, { items = [], ...options }) =>
       added(client, items.map((item) => plain(item, "BatchAddRequest.items")), options),
   ),
@@ -148,6 +178,14 @@ export const MEMORY: Adapters<typeof MemoryService> = {
   delete: adapter<ItemWriteOptions & Id>(
     ["id", "expectedRevision", "requestId"],
     async (client, { id = "", ...options }) => ({ revision: await client.delete(id, options) }),
+  ),
+  deleteWhere: adapter<DeleteWhereOptions>(
+    ["sessionId", "labels", "kinds", "filter", "startTime", "endTime", "dryRun", "requestId"],
+    async (client, options) => ({ deletedCount: await client.deleteWhere(options) }),
+  ),
+  batchWrite: adapter<WriteOptions & { operations?: readonly Operation[] }>(
+    ["operations", "requestId"],
+    (client, { operations = [], ...options }) => client.batchWrite(operations.map(operationOf), options),
   ),
   reset: adapter<WriteOptions>(["requestId"], async (client, options) => {
     const { itemCount, stateCount, revision } = await client.reset(options);

@@ -35,10 +35,11 @@ var notSent = []string{
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it
-// joins, and a time to live, which responses never have.
+// joins, and a time to live, which responses never have. It shows what was skipped by what is missing.
 var notReturned = []string{
 	"next_page_token", "UserMemory.ttl", "Document.ttl",
 	"ListResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",
+	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
 }
 
 // full returns a message with all fields set except those left out.
@@ -200,9 +201,39 @@ func TestEveryContentArrivesAndComesBack(t *testing.T) {
 	for _, content := range []string{`"data": {}`, parts[0], parts[1], parts[3], message} {
 		request, response := &memoryv1.AddRequest{}, &memoryv1.AddResponse{}
 		written(fmt.Sprintf(`{"requestId": "r", "item": {%s}}`, content))(request.ProtoReflect())
-		written(fmt.Sprintf(`{"item": {%s}}`, content))(response.ProtoReflect())
+		written(fmt.Sprintf(`{"item": {"revision": 1, %s}, "revision": 1}`, content))(response.ProtoReflect())
 		kept.exchange(t, client, "MemoryService/Add", request, response)
 	}
+}
+
+// A batch has several kinds of operations: each one is sent with every field.
+func TestEveryOperationArrives(t *testing.T) {
+	kept := &recorder{}
+	client := kept.dial(t)
+	operations := (&memoryv1.WriteOperation{}).ProtoReflect().Descriptor().Fields()
+	for i := range operations.Len() {
+		field := operations.Get(i)
+		operation := &memoryv1.WriteOperation{}
+		setField(operation.ProtoReflect(), field, notSent)
+		request := &memoryv1.BatchWriteRequest{
+			RequestId: "r", Operations: []*memoryv1.WriteOperation{operation, operation},
+		}
+		response := full("memory_service.v1.BatchWriteResponse", notReturned)
+		kept.exchange(t, client, "MemoryService/BatchWrite", request, response)
+	}
+}
+
+func TestWhatWasSkippedComesBack(t *testing.T) {
+	kept := &recorder{}
+	client := kept.dial(t)
+	item := &memoryv1.MemoryItem{Id: "a", Content: &memoryv1.MemoryItem_Text{Text: "x"}}
+	skip := memoryv1.OnDuplicate_ON_DUPLICATE_SKIP
+	kept.exchange(t, client, "MemoryService/Add",
+		&memoryv1.AddRequest{RequestId: "r", Item: item, OnDuplicate: skip},
+		&memoryv1.AddResponse{Skipped: true})
+	kept.exchange(t, client, "MemoryService/BatchAdd",
+		&memoryv1.BatchAddRequest{RequestId: "r", Items: []*memoryv1.MemoryItem{item, item}, OnDuplicate: skip},
+		&memoryv1.BatchAddResponse{Items: []*memoryv1.MemoryItem{item}, SkippedCount: 1})
 }
 
 func line(t *testing.T, name string, request proto.Message) []byte {

@@ -11,14 +11,16 @@ import (
 )
 
 var memoryAdapters = map[string]adapter{
-	"MemoryService/Add":      addItem,
-	"MemoryService/BatchAdd": batchAdd,
-	"MemoryService/Retrieve": retrieve,
-	"MemoryService/Get":      getItem,
-	"MemoryService/List":     listItems,
-	"MemoryService/Update":   updateItem,
-	"MemoryService/Delete":   deleteItem,
-	"MemoryService/Reset":    reset,
+	"MemoryService/Add":         addItem,
+	"MemoryService/BatchAdd":    batchAdd,
+	"MemoryService/Retrieve":    retrieve,
+	"MemoryService/Get":         getItem,
+	"MemoryService/List":        listItems,
+	"MemoryService/Update":      updateItem,
+	"MemoryService/Delete":      deleteItem,
+	"MemoryService/DeleteWhere": deleteWhere,
+	"MemoryService/BatchWrite":  batchWrite,
+	"MemoryService/Reset":       reset,
 }
 
 // scoped returns the client of the request's namespace.
@@ -42,6 +44,9 @@ func writeOptions(in *fields) []memory.WriteOption {
 	if known.ByName("update_mask") != nil && in.has("update_mask") {
 		options = append(options, memory.WithFields(in.mask("update_mask")...))
 	}
+	if known.ByName("on_duplicate") != nil && in.has("on_duplicate") {
+		options = append(options, memory.WithOnDuplicate(memory.OnDuplicate(in.enum("on_duplicate"))))
+	}
 	return options
 }
 
@@ -51,6 +56,9 @@ func addItem(client *memory.Client, in *fields) call {
 		written, err := client.AddItem(ctx, item, options...)
 		if err != nil {
 			return nil, err
+		}
+		if written.Revision == 0 && len(written.Degraded) == 0 {
+			return &memoryv1.AddResponse{Skipped: true}, nil
 		}
 		return &memoryv1.AddResponse{
 			Item: itemOf(written), Revision: written.Revision, Degraded: degradedOf(written.Degraded),
@@ -66,7 +74,9 @@ func batchAdd(client *memory.Client, in *fields) call {
 		if err != nil {
 			return nil, err
 		}
-		response := &memoryv1.BatchAddResponse{Items: each(written, itemOf)}
+		response := &memoryv1.BatchAddResponse{
+			Items: each(written, itemOf), SkippedCount: int64(len(items) - len(written)),
+		}
 		for _, item := range written {
 			response.Revision, response.Degraded = item.Revision, degradedOf(item.Degraded)
 		}

@@ -78,6 +78,10 @@ func TestFieldsWithoutAPlaceAreInexpressible(t *testing.T) {
 	cases := []struct{ call, request, where string }{
 		{"MemoryService/List", `{"pageToken": "x"}`, "ListRequest.page_token"},
 		{"MemoryService/Add", `{"item": {"text": "x", "revision": "3"}}`, "MemoryItem.revision"},
+		{"MemoryService/DeleteWhere", `{"pageToken": "x"}`, "DeleteWhereRequest.page_token"},
+		{"MemoryService/BatchWrite", `{"operations": [{"add": {"item": {"revision": "3"}}}]}`, "MemoryItem.revision"},
+		{"MemoryService/BatchWrite", `{"operations": [{"saveState": {"key": "k"}}]}`, "SaveStateOperation.value"},
+		{"MemoryService/BatchWrite", `{"operations": [{"saveState": {"value": 1, "ttl": "0s"}}]}`, "SaveStateOperation.ttl"},
 		{"StateService/SaveState", `{"key": "k"}`, "SaveStateRequest.value"},
 		{"UserMemoryService/SaveMemory", `{"ttl": "0s"}`, "SaveMemoryRequest.ttl"},
 		{"UserMemoryService/SaveMemory", `{"source": {"origin": "MEMORY_ORIGIN_SAVED"}}`, "MemorySource.origin"},

@@ -46,6 +46,7 @@ class MemoryMethods(Bound):
         expire_time: datetime | None = None,
         create_time: datetime | None = None,
         id: str = "",
+        on_duplicate: OnDuplicate | str = OnDuplicate.FAIL,
         request_id: str | None = None,
     ) -> MemoryItem:
         """Write one item. When this returns, it is on disk and every later read sees it.
@@ -62,13 +63,15 @@ class MemoryMethods(Bound):
             expire_time: When the item expires, in place of `ttl`.
             create_time: When it happened, an aware datetime. None: now.
             id: Id of the item. Empty: the server makes one.
+            on_duplicate: What to do if an item with this id exists: "fail", "skip" or "replace".
             request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Returns:
-            The item as written, without its embedding.
+            The item as written, without its embedding. If it was skipped: the item as given here, with
+            revision 0.
 
         Raises:
-            AlreadyExists: An item with this id exists.
+            AlreadyExists: An item with this id exists, and `on_duplicate` is "fail".
             InvalidArgument: A field is malformed, or the vector's dimension is not the namespace's.
         """
         item = MemoryItem(
@@ -84,13 +87,24 @@ class MemoryMethods(Bound):
             importance=importance,
             provenance=provenance,
         )
-        return await self._transport.unary(memory.add(self._namespace, item, request_id))
+        return await self._transport.unary(memory.add(self._namespace, item, on_duplicate, request_id))
 
     async def batch_add(
-        self, items: Iterable[MemoryItem | Content], *, request_id: str | None = None
+        self,
+        items: Iterable[MemoryItem | Content],
+        *,
+        on_duplicate: OnDuplicate | str = OnDuplicate.FAIL,
+        request_id: str | None = None,
     ) -> list[MemoryItem]:
-        """Write up to 1000 items, all or none. Return them as written, in the same order."""
-        return await self._transport.unary(memory.batch_add(self._namespace, items, request_id))
+        """Write up to 1000 items, all or none. Return them as written, in the same order.
+
+        With `on_duplicate="skip"`, items whose id exists are neither written nor returned.
+
+        Raises:
+            AlreadyExists: An item with one of the ids exists, and `on_duplicate` is "fail".
+        """
+        call = memory.batch_add(self._namespace, items, on_duplicate, request_id)
+        return await self._transport.unary(call)
 
     async def import_items(
         self,

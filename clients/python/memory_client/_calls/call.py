@@ -62,6 +62,8 @@ def paged(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
     request.CopyFrom(call.request)
     holder = request.options if "options" in request.DESCRIPTOR.fields_by_name else request
     holder.page_token = page.next_page_token
+    if "request_id" in request.DESCRIPTOR.fields_by_name:
+        request.request_id = request_id_or_new(None)  # Each page of a write is a write.
     return Call(call.method, request, call.response_type, call.read)
 
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from memory_client._calls.call import Page
 from memory_client._gen.memory_service.v1 import memory_pb2, overseer_pb2
-from memory_client.convert import degraded_to, enum_from, enum_to, source_number
+from memory_client.convert import degraded_to, enum_from, enum_to, kind_number, source_number
 from memory_client.decisions import DecidedBy, DecisionFailure, LlmUsage
 from memory_client.found import Found
-from memory_client.models import Contribution, RetrieveMode, SourceKind
+from memory_client.models import Contribution, ItemKind, RetrieveMode, SourceKind
 from memory_client.values import duration_from, struct_from, timestamp_from
 
 T = TypeVar("T")
@@ -112,6 +112,13 @@ def found_of(pages: Iterable[Page[T]]) -> Found[T]:
     degraded = degraded_to(getattr(first, "degraded", ()))
     entries = [entry for page in all_pages for entry in page.entries]
     return Found(entries, degraded=degraded, revision=first.revision)
+
+
+def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
+    """Return the numbers of kinds of items."""
+    if isinstance(kinds, str):
+        raise TypeError("kinds must be a list of kinds, not a single kind")
+    return [kind_number(kind) for kind in kinds]
 
 
 def source_numbers(sources: Sequence[SourceKind | str]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from memory_client._calls.call import Call
 from memory_client._gen.memory_service.v1 import memory_pb2
-from memory_client.convert import degraded_to, enum_from, imported_item_from, new_entry_from
+from memory_client.convert import degraded_to, imported_item_from, new_entry_from, on_duplicate_number
 from memory_client.models import ImportSummary, MemoryItem, OnDuplicate, StateEntry
 
 Records: TypeAlias = Iterable[MemoryItem | StateEntry]
@@ -46,8 +46,9 @@ class Batcher:
     def __init__(self, namespace: str, on_duplicate: OnDuplicate | str, batch_records: int) -> None:
         if not 1 <= batch_records <= _RECORDS_MAX:
             raise ValueError(f"batch_records must be 1 to {_RECORDS_MAX}, not {batch_records}")
-        choice = enum_from(memory_pb2.OnDuplicate, "ON_DUPLICATE_", OnDuplicate(on_duplicate))
-        self._batch = memory_pb2.ImportRequest(namespace=namespace, on_duplicate=choice)
+        self._batch = memory_pb2.ImportRequest(
+            namespace=namespace, on_duplicate=on_duplicate_number(on_duplicate)
+        )
         self._batch_records = batch_records
         self._is_first = True
         self._bytes = 0

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory_client._calls.call import Call, Event, Page, request_id_or_new
-from memory_client._calls.fields import explanation_to, set_times, source_numbers
+from memory_client._calls.fields import explanation_to, kind_numbers, set_times, source_numbers
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import (
     degraded_to,
@@ -15,8 +15,8 @@ from memory_client.convert import (
     enum_from,
     enum_to,
     item_to,
-    kind_number,
     new_item_from,
+    on_duplicate_number,
     set_content,
     set_embedding,
 )
@@ -26,6 +26,7 @@ from memory_client.models import (
     ChangeType,
     ItemKind,
     MemoryItem,
+    OnDuplicate,
     Removed,
     Result,
     Results,
@@ -46,12 +47,21 @@ def as_ttl(ttl: timedelta | float | None) -> timedelta | None:
     return timedelta(seconds=ttl) if isinstance(ttl, (int, float)) else ttl
 
 
-def add(namespace: str, item: MemoryItem, request_id: str | None) -> Call[MemoryItem]:
+def add(
+    namespace: str, item: MemoryItem, on_duplicate: OnDuplicate | str, request_id: str | None
+) -> Call[MemoryItem]:
     """Call Add."""
     request = memory_pb2.AddRequest(
-        namespace=namespace, item=new_item_from(item), request_id=request_id_or_new(request_id)
+        namespace=namespace,
+        item=new_item_from(item),
+        request_id=request_id_or_new(request_id),
+        on_duplicate=on_duplicate_number(on_duplicate),
     )
-    return Call(_SERVICE + "Add", request, memory_pb2.AddResponse, _written)
+
+    def read(response: memory_pb2.AddResponse) -> MemoryItem:
+        return item if response.skipped else _written(response)
+
+    return Call(_SERVICE + "Add", request, memory_pb2.AddResponse, read)
 
 
 def _written(response: memory_pb2.AddResponse | memory_pb2.UpdateResponse) -> MemoryItem:
@@ -59,13 +69,17 @@ def _written(response: memory_pb2.AddResponse | memory_pb2.UpdateResponse) -> Me
 
 
 def batch_add(
-    namespace: str, items: Iterable[MemoryItem | Content], request_id: str | None
+    namespace: str,
+    items: Iterable[MemoryItem | Content],
+    on_duplicate: OnDuplicate | str,
+    request_id: str | None,
 ) -> Call[list[MemoryItem]]:
     """Call BatchAdd."""
     request = memory_pb2.BatchAddRequest(
         namespace=namespace,
-        items=[new_item_from(_as_item(item)) for item in items],
+        items=[new_item_from(as_item(item)) for item in items],
         request_id=request_id_or_new(request_id),
+        on_duplicate=on_duplicate_number(on_duplicate),
     )
 
     def read(response: memory_pb2.BatchAddResponse) -> list[MemoryItem]:
@@ -74,15 +88,9 @@ def batch_add(
     return Call(_SERVICE + "BatchAdd", request, memory_pb2.BatchAddResponse, read)
 
 
-def _as_item(item: MemoryItem | Content) -> MemoryItem:
+def as_item(item: MemoryItem | Content) -> MemoryItem:
+    """Return an item, or an item with this content."""
     return item if isinstance(item, MemoryItem) else MemoryItem(content=item)
-
-
-def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
-    """Return the numbers of kinds of items."""
-    if isinstance(kinds, str):
-        raise TypeError("kinds must be a list of kinds, not a single kind")
-    return [kind_number(kind) for kind in kinds]
 
 
 def retrieve(
@@ -258,11 +266,16 @@ def update(
         "embedding": embedding,
         "importance": importance,
     }
-    for field, value in given.items():
-        if value is not UNSET:
-            request.update_mask.paths.append(field)
-            _set_field(request.item, field, value)
+    set_changes(request, given)
     return Call(_SERVICE + "Update", request, memory_pb2.UpdateResponse, _written)
+
+
+def set_changes(message: Any, changes: Mapping[str, Any]) -> None:
+    """Set the item and the mask of an update to the given changes; those that are UNSET are left out."""
+    for field, value in changes.items():
+        if value is not UNSET:
+            message.update_mask.paths.append(field)
+            _set_field(message.item, field, value)
 
 
 def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	memory "github.com/memory-service/memory-service/clients/go"
+	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
+)
+
+func deleteWhere(client *memory.Client, in *fields) call {
+	client, conditions, options := scoped(client, in), in.deleteConditions(), writeOptions(in)
+	if in.flag("dry_run") {
+		options = append(options, memory.WithDryRun())
+	}
+	return func(ctx context.Context) (proto.Message, error) {
+		deleted, err := client.DeleteWhere(ctx, conditions, options...)
+		return &memoryv1.DeleteWhereResponse{DeletedCount: deleted}, err
+	}
+}
+
+func (f *fields) deleteConditions() memory.DeleteConditions {
+	return memory.DeleteConditions{
+		SessionID: f.text("session_id"),
+		Labels:    f.labels("labels"),
+		Kinds:     each(f.enums("kinds"), kind),
+		Filter:    f.text("filter"),
+		StartTime: f.time("start_time"),
+		EndTime:   f.time("end_time"),
+	}
+}
+
+func batchWrite(client *memory.Client, in *fields) call {
+	client, options := scoped(client, in), writeOptions(in)
+	operations := each(in.childList("operations"), (*fields).operation)
+	return func(ctx context.Context) (proto.Message, error) {
+		written, err := client.BatchWrite(ctx, operations, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.BatchWriteResponse{
+			Results:  each(written.Results, writeResultOf),
+			Revision: written.Revision,
+			Degraded: degradedOf(written.Degraded),
+		}, nil
+	}
+}
+
+// operation reads an operation of a batch. Nil: it is of no kind.
+func (f *fields) operation() memory.WriteOperation {
+	switch {
+	case f.has("add"):
+		return f.child("add").addOperation()
+	case f.has("update"):
+		return f.child("update").updateOperation()
+	case f.has("delete"):
+		return f.child("delete").deleteOperation()
+	case f.has("delete_where"):
+		conditions := memory.DeleteWhereOperation(f.child("delete_where").deleteConditions())
+		return &conditions
+	case f.has("save_state"):
+		return f.child("save_state").saveStateOperation()
+	case f.has("delete_state"):
+		return f.child("delete_state").deleteStateOperation()
+	}
+	return nil
+}
+
+func (f *fields) addOperation() *memory.AddOperation {
+	return &memory.AddOperation{
+		Item: f.child("item").item(), OnDuplicate: memory.OnDuplicate(f.enum("on_duplicate")),
+	}
+}
+
+func (f *fields) updateOperation() *memory.UpdateOperation {
+	return &memory.UpdateOperation{
+		Item:             f.child("item").item(),
+		Fields:           f.mask("update_mask"),
+		ExpectedRevision: f.optionalInteger("expected_revision"),
+	}
+}
+
+func (f *fields) deleteOperation() *memory.DeleteOperation {
+	return &memory.DeleteOperation{
+		ID:               memory.MemoryItemId(f.text("id")),
+		ExpectedRevision: f.optionalInteger("expected_revision"),
+		AllowMissing:     f.flag("allow_missing"),
+	}
+}
+
+func (f *fields) saveStateOperation() *memory.SaveStateOperation {
+	f.required("value")
+	return &memory.SaveStateOperation{
+		Key:             f.text("key"),
+		Value:           f.value("value"),
+		ExpectedVersion: f.optionalInteger("expected_version"),
+		TTL:             f.duration("ttl"),
+		Description:     f.optionalText("description"),
+	}
+}
+
+func (f *fields) deleteStateOperation() *memory.DeleteStateOperation {
+	return &memory.DeleteStateOperation{
+		Key:             f.text("key"),
+		ExpectedVersion: f.optionalInteger("expected_version"),
+		AllowMissing:    f.flag("allow_missing"),
+	}
+}
+
+func writeResultOf(result memory.WriteResult) *memoryv1.WriteResult {
+	return &memoryv1.WriteResult{
+		Id:           string(result.ID),
+		Revision:     result.Revision,
+		Version:      result.Version,
+		CreateTime:   timeOf(result.CreateTime),
+		UpdateTime:   timeOf(result.UpdateTime),
+		ExpireTime:   timeOf(result.ExpireTime),
+		Skipped:      result.Skipped,
+		DeletedCount: result.DeletedCount,
+	}
+}

@@ -1,0 +1,202 @@
+// The operations of a batch and their results, and conversions to their protobuf messages and back.
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+
+import { changesFrom, itemFrom } from "./convert.js";
+import type { Degradation } from "./degradation.js";
+import { degradedTo } from "./degradation.js";
+import type {
+  BatchWriteResponse,
+  WriteOperationSchema,
+  WriteResult as ProtoResult,
+} from "./gen/memory_service/v1/memory_pb.js";
+import type { OnDuplicate } from "./importing.js";
+import { onDuplicateFrom } from "./importing.js";
+import type { ItemKind, NewItem } from "./items.js";
+import type { JsonValue } from "./json.js";
+import { requireKnown } from "./known-options.js";
+import type { ItemChanges } from "./memory-options.js";
+import type { Content } from "./messages.js";
+import { OPERATIONS } from "./option-names.js";
+import { given } from "./requests.js";
+import { conditionFrom } from "./retrieval.js";
+import type { ValueOptions } from "./state-entries.js";
+import { savedFrom } from "./state-entries.js";
+import type { Time, TimeInput } from "./times.js";
+import { int64From, optionalTimeTo } from "./values.js";
+
+/** Adds an item, as `add` does. */
+export interface AddOperation {
+  readonly type: "add";
+  /** The item; a content or a string stands for an item with this content. */
+  readonly item: NewItem | Content | string;
+  /** What to do if its id exists already. Undefined: "fail". */
+  readonly onDuplicate?: OnDuplicate | undefined;
+}
+
+/** Changes the given fields of an item, as `update` does. */
+export interface UpdateOperation {
+  readonly type: "update";
+  readonly id: string;
+  readonly changes: ItemChanges;
+  /** Write only if this is the item's revision. Undefined: always. */
+  readonly expectedRevision?: number | undefined;
+}
+
+/** Deletes an item, as `delete` does. */
+export interface DeleteOperation {
+  readonly type: "delete";
+  readonly id: string;
+  /** Delete only if this is the item's revision. Undefined: always. */
+  readonly expectedRevision?: number | undefined;
+  /** Do nothing if there is no such item. Otherwise the batch is rejected. */
+  readonly allowMissing?: boolean | undefined;
+}
+
+/** Which items are deleted: those that meet all the conditions, of which at least one is required. */
+export interface DeleteCondition {
+  /** Only items of this conversation. */
+  readonly sessionId?: string | undefined;
+  /** Only items that have all these labels. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Only items of these kinds, which must be of a conversation: plain items, messages, responses or reflections.
+   * Undefined or empty: all of those.
+   */
+  readonly kinds?: readonly ItemKind[] | undefined;
+  /** Only items for which this expression holds, as in `ItemFilter`. */
+  readonly filter?: string | undefined;
+  /** Only items whose createTime is at or after it. */
+  readonly startTime?: TimeInput | undefined;
+  /** Only items whose createTime is before it. */
+  readonly endTime?: TimeInput | undefined;
+}
+
+/**
+ * Deletes the items that meet the conditions, as `deleteWhere` does, except those that another operation of the
+ * batch names. All operations of this type together may match up to 10,000 items.
+ */
+export interface DeleteWhereOperation extends DeleteCondition {
+  readonly type: "delete_where";
+}
+
+/** Saves a value under a key, as `saveState` does. */
+export interface SaveStateOperation extends ValueOptions {
+  readonly type: "save_state";
+  readonly key: string;
+  readonly value: JsonValue;
+}
+
+/** Removes a key, as `deleteState` does. */
+export interface DeleteStateOperation {
+  readonly type: "delete_state";
+  readonly key: string;
+  /** Remove it only if this is the key's version. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+  /** Do nothing if there is no such key. Otherwise the batch is rejected. */
+  readonly allowMissing?: boolean | undefined;
+}
+
+/** One operation of a batch; `type` distinguishes the variants. */
+export type WriteOperation =
+  | AddOperation
+  | UpdateOperation
+  | DeleteOperation
+  | DeleteWhereOperation
+  | SaveStateOperation
+  | DeleteStateOperation;
+
+/** The result of one operation. */
+export interface WriteResult {
+  /** Id of the item that was added or changed. Empty: none was. */
+  readonly id: string;
+  /** Revision at which the item or the state was written. 0: nothing was written. */
+  readonly revision: number;
+  /** Version of the state that was saved. 0: none was. */
+  readonly version: number;
+  /** The createTime of the item or the state that was written. */
+  readonly createTime?: Time | undefined;
+  /** When it was written. */
+  readonly updateTime?: Time | undefined;
+  /** When it expires. Undefined: never, or nothing was written. */
+  readonly expireTime?: Time | undefined;
+  /** Whether an item was skipped because its id exists. */
+  readonly skipped: boolean;
+  /** Number of items or states that were deleted. */
+  readonly deletedCount: number;
+}
+
+/** What a batch wrote. */
+export interface BatchWritten {
+  /** One for each operation, in the same order. */
+  readonly results: readonly WriteResult[];
+  /** Revision of the namespace after the batch. */
+  readonly revision: number;
+  /** What the server could not do, such as embedding the texts. */
+  readonly degraded: readonly Degradation[];
+}
+
+/**
+ * Converts an operation.
+ *
+ * @throws TypeError - there is no such operation, or it has an unknown property
+ * @internal
+ */
+export function operationFrom(
+  operation: WriteOperation,
+  index: number,
+): MessageInitShape<typeof WriteOperationSchema> {
+  const where = `operations[${index}]`;
+  const type: unknown = operation?.type;
+  if (typeof type !== "string" || !Object.hasOwn(OPERATIONS, type)) {
+    throw new TypeError(`${where}: there is no operation of type ${JSON.stringify(type)}`);
+  }
+  requireKnown(operation, OPERATIONS[operation.type], where);
+  return { operation: variantFrom(operation) };
+}
+
+function variantFrom(operation: WriteOperation): MessageInitShape<typeof WriteOperationSchema>["operation"] & object {
+  switch (operation.type) {
+    case "add": {
+      const onDuplicate = onDuplicateFrom(operation.onDuplicate);
+      return { case: "add", value: { item: itemFrom(operation.item), onDuplicate } };
+    }
+    case "update": {
+      const expectedRevision = given(operation.expectedRevision, int64From, "expectedRevision");
+      return { case: "update", value: { ...changesFrom(operation.id, operation.changes), expectedRevision } };
+    }
+    case "delete": {
+      const { id, allowMissing = false } = operation;
+      const expectedRevision = given(operation.expectedRevision, int64From, "expectedRevision");
+      return { case: "delete", value: { id, expectedRevision, allowMissing } };
+    }
+    case "delete_where":
+      return { case: "deleteWhere", value: conditionFrom(operation) };
+    case "save_state":
+      return { case: "saveState", value: savedFrom(operation.key, operation.value, operation) };
+    case "delete_state": {
+      const { key, allowMissing = false } = operation;
+      const expectedVersion = given(operation.expectedVersion, int64From, "expectedVersion");
+      return { case: "deleteState", value: { key, expectedVersion, allowMissing } };
+    }
+  }
+}
+
+/** @internal */
+export function batchWrittenTo(response: BatchWriteResponse): BatchWritten {
+  const { results, revision, degraded } = response;
+  return { results: results.map(resultTo), revision: Number(revision), degraded: degradedTo(degraded) };
+}
+
+function resultTo(result: ProtoResult): WriteResult {
+  return {
+    id: result.id,
+    revision: Number(result.revision),
+    version: Number(result.version),
+    createTime: optionalTimeTo(result.createTime),
+    updateTime: optionalTimeTo(result.updateTime),
+    expireTime: optionalTimeTo(result.expireTime),
+    skipped: result.skipped,
+    deletedCount: Number(result.deletedCount),
+  };
+}
