@@ -149,6 +149,7 @@ class Batches:
                 if (earlier := await self._earlier(namespace, operations, request)) is not None:
                     return earlier
                 if not isinstance(error, Conflict) or _is_required(error, operations.values()):
+                    _name_operation(error, operations)
                     raise
                 lost = error
             await pause_after(attempt)
@@ -327,6 +328,21 @@ def _is_required(conflict: Conflict, operations: Iterable[BatchOperation]) -> bo
         and _item_of(operation) == item_id
         for operation in operations
     )
+
+
+def _name_operation(error: MemoryServiceError, operations: Mapping[str, BatchOperation]) -> None:
+    """Put the name of the operation that an error is about into its metadata, as `field`."""
+    item_id, key = error.metadata.get("id"), error.metadata.get("key")
+    for name, operation in operations.items():
+        match operation:
+            case SaveState(write):
+                concerned = write.key == key
+            case DeleteState(named):
+                concerned = named == key
+            case _:
+                concerned = item_id is not None and _item_of(operation) == item_id
+        if concerned:
+            error.metadata.setdefault("field", name)
 
 
 def _check_distinct(operations: Mapping[str, BatchOperation]) -> None:
