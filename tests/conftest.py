@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import faults.scale  # noqa: F401 - sets the seed before the workers are started: all draw the same tests
+import faults.scale  # noqa: F401 - sets the seed before workers start, so that all draw the same tests
 from corpus_running import PeerPrograms
 from grpc_api import SMALL_GRAPHS, Api, Connect
 from server_process import ServerProcess

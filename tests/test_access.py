@@ -194,7 +194,7 @@ def test_what_the_audit_log_has_of_a_method_goes_with_the_roles_that_it_needs(
     if known.audit is Audit.READ:
         assert roles <= {Role.ADMIN}
     elif known.audit is Audit.AHEAD:
-        # Or some of its requests need a role that removes.
+        # Or some of its requests need a role that may delete.
         assert roles & {Role.FORGET, Role.ADMIN} or known.added is not None
     else:
         assert Role.WRITE in roles

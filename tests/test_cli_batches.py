@@ -18,7 +18,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(server: ServerProcess, namespace: str) -> Run:
-    """Runs a command in the test's namespace."""
+    """Run a command in the test's namespace."""
     environment = {"MEMORY_SERVICE_ADDRESS": server.address, "MEMORY_SERVICE_NAMESPACE": namespace}
 
     def run(*arguments: str, stdin: str | bytes | None = None, exit_code: int = 0) -> Result:

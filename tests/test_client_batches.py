@@ -1,4 +1,4 @@
-"""Batches, deleting by conditions and duplicates through the Python client, with each of its clients."""
+"""Batches, deleting by conditions and duplicates through both Python clients."""
 
 from __future__ import annotations
 

@@ -68,10 +68,10 @@ _NOT_RETURNED = {
         # Entries come one by one, whatever page they were on.
         *("List", "ListMemories", "ListDocuments", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
-        # The number of deleted items is all that is returned.
+        # Only the number of deleted items is returned.
         "DeleteWhere",
     },
-    # The returned item has no revision then, and the returned items are fewer.
+    # The returned item has no revision then, and fewer items are returned.
     "skipped": {"Add"},
     "skippedCount": {"BatchAdd"},
     # In the items and in the document.

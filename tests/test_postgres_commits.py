@@ -47,7 +47,7 @@ class Tables:
         query = (
             "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid = 0 AND objid = 7"
         )
-        while self.connection.execute(query).fetchone() is None:  # noqa: ASYNC110 - the database tells
+        while self.connection.execute(query).fetchone() is None:  # noqa: ASYNC110 - polls the database
             await asyncio.sleep(0.01)
 
     def disconnect_writer(self) -> None:
