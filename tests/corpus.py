@@ -33,7 +33,7 @@ class CorpusError(ValueError):
 
 
 class Failed(AssertionError):
-    """A case did not go as it says; the text tells the step, the path and both values."""
+    """A case failed; the message has the step, the path and both values."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def _saved(name: str, names: Mapping[str, Any]) -> Any:
 
 
 def at_path(value: Any, path: str) -> Any:
-    """What is at a path as "results[0].item.id"; raises Failed when there is nothing."""
+    """Return the value at a path such as "results[0].item.id"; raise Failed if there is none."""
     position = 0
     while position < len(path):
         found = _PATH_STEP.match(path, position)

@@ -36,7 +36,7 @@ class PeerPrograms:
         self._unbuilt: dict[str, BaseException] = {}
 
     def get(self, name: str) -> Connect:
-        """What makes peers of a name; what cannot be built is tried once. Skips without its toolchain."""
+        """Return the factory of a peer; a failed build is not repeated. Skips without the toolchain."""
         if name in self._unbuilt:
             raise self._unbuilt[name]
         if name not in self._connects:
@@ -67,7 +67,7 @@ class PeerPrograms:
 
 
 class Peers:
-    """The peers of a run: one for each server, but for servers that are a case's own."""
+    """The peers of a run: one for each server, except servers that belong to a case."""
 
     def __init__(self, programs: PeerPrograms) -> None:
         self._programs = programs

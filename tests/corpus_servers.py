@@ -77,7 +77,7 @@ class Server:
         for number in range(api.limits()["concurrent_streams_max"]):
             # One namespace alone does not get all of them.
             stream = api.memory.Watch(memory_pb2.WatchRequest(namespace=f"streams-{number % 4}"))
-            # Its first message tells that the server counts it.
+            # After its first message the server counts it.
             next(stream)
             self._under_way.append(stream)
 
@@ -141,7 +141,7 @@ def _refusal(code: str, reason: str, metadata: Mapping[str, str] | None = None) 
 
 
 class Servers:
-    """The servers of a run: one for each store and settings, but for cases that have one of their own."""
+    """The servers of a run: one for each store and settings, except cases with a separate one."""
 
     def __init__(self, new_folder: Callable[[], Path]) -> None:
         self._new_folder = new_folder
@@ -149,7 +149,7 @@ class Servers:
         self._lock = threading.Lock()
 
     def get(self, settings: Settings, store: str) -> Server | Refusing:
-        """The server for these settings; one of its own is the caller's to close.
+        """Return the server for these settings; the caller closes a separate one.
 
         `store` is where it keeps its records if the settings do not say.
         """

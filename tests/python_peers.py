@@ -1,7 +1,7 @@
 """The peers of the corpus for Python: each call of a case, made through the client's public methods.
 
-A call's fields become the parameters of the same names. What has no parameter of its name, and is not in the
-table below under another one, cannot be said to the client: the answer is then "inexpressible".
+A call's fields become the parameters of the same names. If a field has no parameter of its name or of the name
+in the table below, the client cannot express the call: the answer is then "inexpressible".
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _METHOD_NAMES = {
 }
 _RENAMED = {"query_text": "query", "query_embedding": "embedding"}
 _NESTED = {
-    # Messages whose fields are parameters of their own.
+    # Messages whose fields are separate parameters.
     "RetrieveRequest": ("options",),
     "AddRequest": ("item",),
     "AddDocumentRequest": ("document", "split"),
@@ -171,7 +171,7 @@ def _set_arguments(message: Any, parameters: Mapping[str, Any], nested: Iterable
 
 
 def _empty(found: FieldDescriptor) -> Any:
-    """What a required parameter is when its field is not set; a message cannot be left out."""
+    """Return the value of a required parameter whose field is unset; a message cannot be omitted."""
     if is_repeated(found):
         return []
     if found.message_type is not None:
@@ -315,7 +315,7 @@ def _packed(results: Any) -> dict[str, Any]:
 
 
 def _under(name: str) -> Callable[[Any], dict[str, Any]]:
-    """Answers of one field; what is iterated is fetched now."""
+    """Return a converter to an answer with one field; iterators are read to the end."""
     return lambda answer: {name: list(answer) if hasattr(answer, "__next__") else answer}
 
 

@@ -1,8 +1,4 @@
-"""Word budgets and a list of phrases to avoid in texts that people read.
-
-`make lint` runs `python tests/wording.py`, which checks everything except tests and benchmarks;
-`--all` reports those too.
-"""
+"""Word budgets and a list of phrases to avoid in texts that people read. `make lint` runs it."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# The most words of the README, of one page and of all pages. What is added has to make room for itself.
+# Maximum words of the README, of one page and of all pages. Additions have to make room for themselves.
 BUDGETS = {"README.md": 1_000, "docs/architecture.md": 4_500, "docs/*.md": 32_000}
 
 # Files of a checked place whose strings have phrases to avoid, with the reason.
@@ -46,7 +42,8 @@ PLACES = {
     "Go client": ("clients/go/**/*.go",),
     "tests and benchmarks": ("tests/**/*.py", "benchmarks/**/*.py"),
 }
-UNCHECKED = "tests and benchmarks"
+_STRINGS_UNREAD = re.compile(r"^(?:tests|benchmarks)/")
+"""Of these only comments and docstrings are read: their strings are inputs and names of cases."""
 _GENERATED = re.compile(r"^memory_service/v1/|/(?:_gen|_sync|src/gen|memoryv1|node_modules)/")
 
 _VERB = (
@@ -143,10 +140,19 @@ def _markdown(text: str) -> Iterator[tuple[int, list[str]]]:
             lines = [*lines, re.sub(r"^\s*(?:[-*]|\d+\.) ", "", line)]
 
 
-def _python(source: str) -> Iterator[tuple[int, list[str]]]:
-    """Comments, docstrings and help texts: strings of two words or more."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
+def _python(source: str, *, strings: bool = True) -> Iterator[tuple[int, list[str]]]:
+    """Comments and docstrings; with `strings` also other strings of several words, such as help texts."""
+    tree = ast.parse(source)
+    docstrings = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and node.value.count(" ") > 2 and (strings or node in docstrings):
             for offset, lines in _paragraphs(node.value):
                 yield node.lineno + offset, lines
     comments = [
@@ -181,13 +187,18 @@ def _joined(numbered: list[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
         yield start, lines
 
 
-_READERS = {".md": _markdown, ".py": _python, ".proto": _slashes, ".ts": _slashes, ".go": _slashes}
+_READERS = {".md": _markdown, ".proto": _slashes, ".ts": _slashes, ".go": _slashes}
 
 
 def hits_of(path: Path, root: Path = ROOT) -> list[Hit]:
     """Return every phrase to avoid in the prose of a file, by line."""
+    name, source = str(path.relative_to(root)), path.read_text()
+    if path.suffix == ".py":
+        read = _python(source, strings=not _STRINGS_UNREAD.match(name))
+    else:
+        read = _READERS[path.suffix](source)
     found = []
-    for start, lines in _READERS[path.suffix](path.read_text()):
+    for start, lines in read:
         stripped = [re.sub(r"`[^`]*`|\]\([^)]*\)", "x", line.strip()) for line in lines]
         text = " ".join(stripped)
         for offset, matched, instead in hits(text):
@@ -197,7 +208,7 @@ def hits_of(path: Path, root: Path = ROOT) -> list[Hit]:
                 if passed > offset:
                     break
                 line += 1
-            found.append(Hit(str(path.relative_to(root)), line, matched, instead))
+            found.append(Hit(name, line, matched, instead))
     return sorted(found, key=lambda hit: hit.line)
 
 
@@ -219,7 +230,7 @@ def files(place: str, root: Path = ROOT) -> list[Path]:
 
 def checked_files(root: Path = ROOT) -> list[Path]:
     """Return the files that must have no hit."""
-    found = [path for place in PLACES if place != UNCHECKED for path in files(place, root)]
+    found = [path for place in PLACES for path in files(place, root)]
     return [path for path in found if str(path.relative_to(root)) not in EXEMPT]
 
 
@@ -228,17 +239,12 @@ def problems(root: Path = ROOT) -> list[str]:
     return [*over_budget(root), *(str(hit) for path in checked_files(root) for hit in hits_of(path, root))]
 
 
-def main(arguments: list[str]) -> int:
-    """Print the problems; with `--all` the hits of all files, and a count for each place."""
-    if "--all" in arguments:
-        for place in PLACES:
-            found = [hit for path in files(place) for hit in hits_of(path)]
-            print(*found, f"{place}: {len(found)} in {len({hit.path for hit in found})} files", sep="\n")
-        return 0
+def main() -> int:
+    """Print the problems."""
     messages = problems()
     print(*messages, sep="\n", end="\n" if messages else "")
     return 1 if messages else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
