@@ -1,7 +1,7 @@
 """The peers of the corpus for Python: each call of a case, made through the client's public methods.
 
-A call's fields become the parameters of the same names. If a field has no parameter of its name or of the name
-in the table below, the client cannot express the call: the answer is then "inexpressible".
+A call's fields become the parameters of the same names. If a field has no parameter of its name, or of the
+name in the table below, the client cannot express the call: the answer is then "inexpressible".
 """
 
 from __future__ import annotations
