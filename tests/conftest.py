@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,31 +15,51 @@ from server_process import ServerProcess
 from server_stores import chosen_stores, flags_of
 
 _LONGEST = (
+    "faults/test_pieces",
+    "test_typescript_client",
+    "faults/test_bounded_memory",
+    "contract/test_requests",
+    "faults/test_overload",
     "test_corpus",
     "test_go_clients",
-    "test_typescript_client",
-    "test_kills",
-    "test_clients_examples",
+    "contract/test_filters",
+    "contract/test_recall",
+    "faults/test_power_loss",
+    "faults/test_postgres_linearizability",
+    "contract/test_search",
+    "faults/test_linearizability",
+    "contract/test_scan",
+    "faults/test_failpoints",
+    "faults/test_migration",
+    "test_knowledge_service",
+    "contract/test_damage",
+    "contract/test_pending",
+    "test_admin_service",
+    "contract/test_items",
+    "contract/test_undo",
+    "faults/test_fuzz",
+    "faults/test_postgres_connections",
+    "test_nasty_texts",
     "test_languages",
-    "test_drain",
-    "test_write_policy",
-    "test_damaged_snapshots",
-    "test_processors",
+    "faults/test_embedder_nonsense",
+    "test_model",
+    "contract/test_words",
+    "faults/test_io_errors",
+    "test_import_export",
+    "test_tenant_isolation",
     "test_server",
     "test_data_folder",
-    "test_postgres_outage",
-    "test_model",
-    "test_user_memory_llm",
-    "test_nasty_texts",
+    "faults/test_two_tenants",
 )
-"""Slow files, the slowest first."""
+"""Files that take half a minute or longer, the longest first."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow files first, so that no worker is left with one when the others are done."""
-    order = {name: number for number, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    """Begin with the files that take long, so that no worker is left with one when the others are done."""
+    here = Path(__file__).parent
+    order = {here / f"{name}.py": number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))
 
 
 @pytest.fixture(scope="session")

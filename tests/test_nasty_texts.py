@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from faults.scale import rounds
 from grpc_api import Api, Connect
 from memory_service.v1 import (
     knowledge_pb2,
@@ -93,9 +94,9 @@ def filled(sentence: Callable[[int], str], nbytes: int, begin: int = 0) -> list[
 
 
 def messages(sentence: Callable[[int], str]) -> list[memory_pb2.ChatMessage]:
-    """Return 200 messages with 220 KB of text."""
+    """Messages of 1100 bytes, in a soak as many as a call takes."""
     said, count = [], 0
-    for _ in range(200):
+    for _ in range(rounds(80, 200)):
         sentences = filled(sentence, 1100, count)
         count += len(sentences)
         said.append(message("".join(sentences)))
@@ -174,7 +175,7 @@ def test_long_memories_are_consolidated(user: User, neighbour: Neighbour) -> Non
 )
 def test_a_memory_of_nasty_words_is_saved(user: User, neighbour: Neighbour, unit: str) -> None:
     def save() -> None:
-        for at in range(10):
+        for at in range(rounds(4, 10)):
             content = f"I like {at} {unit * 500}"[:499] + "."
             user.save(content, source=pb.MemorySource(quote=(unit * 2048)[:600]))
 

@@ -52,7 +52,7 @@ async def test_search_is_as_good_as_exact(store: Store, dimension: int) -> None:
     assert (await mirror.recall(20)).is_as_promised
     await store.flush()
     for candidates in (5, 10, 50):
-        assert (await mirror.recall(100, candidates)).is_as_promised
+        assert (await mirror.recall(40, candidates)).is_as_promised
 
 
 async def test_search_is_as_good_after_random_writes(store: Store) -> None:

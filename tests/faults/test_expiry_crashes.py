@@ -12,7 +12,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from faults.load import SWEEP, facts, knowledge
-from faults.scale import drawn, rounds
+from faults.scale import SOAK, drawn, rounds
 from faults.test_failpoints import POINTS, server_at, subject
 from grpc_api import SMALL_GRAPHS, Api, eventually, outcome
 from memory_service.v1 import (
@@ -218,7 +218,7 @@ def test_no_ghosts_over_crashes_in_the_sweep(tmp_path: Path) -> None:
         points = [point for point in POINTS if subject(point) == "sweep"]
         # After the commit nothing is left to sweep: that crash is the last one.
         points.sort(key="sweep.after_publish".__eq__)
-        for point in points if number else chance.choices(points[:-1]) + points[-1:]:
+        for point in points if SOAK else [chance.choice(points)]:
             times = 1 if point in ONCE_IN_A_SWEEP else chance.randint(1, 3)
             with server_at(folder, f"{point}=kill:{times}") as server:
                 assert server.process.wait(60) == -signal.SIGKILL

@@ -15,7 +15,7 @@ import pytest
 
 import postgres_server
 from faults.postgres_cluster import Cluster, until
-from faults.scale import SOAK, rounds
+from faults.scale import SOAK, drawn, rounds
 from faults.test_postgres_connections import OK, add, flags, texts, written
 from grpc_api import Api, outcome
 from server_process import ServerProcess
@@ -24,6 +24,8 @@ pytestmark = pytest.mark.skipif(postgres_server.programs() is None, reason="ther
 
 FAILOVERS = rounds(2, 20)
 WRITERS = 16
+AHEAD = (0, 1, 9, 10, 11, 25)
+"""How much is written again after ten writes were lost."""
 NAMESPACES = ("over/a", "over/b", "over/c")
 WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'"
 
@@ -41,9 +43,9 @@ def asynchronous() -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture
-def apis(cluster: Cluster, tmp_path: Path) -> Iterator[list[Api]]:
-    with two_servers(cluster, tmp_path) as apis:
+@pytest.fixture(scope="module")
+def apis(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Api]]:
+    with two_servers(cluster, tmp_path_factory.mktemp("servers")) as apis:
         yield apis
 
 
@@ -168,7 +170,7 @@ def test_failovers_lose_and_double_nothing(cluster: Cluster, apis: list[Api]) ->
     )
 
 
-@pytest.mark.parametrize("ahead", [0, 10] if not SOAK else [0, 1, 9, 10, 11, 25])
+@pytest.mark.parametrize("ahead", AHEAD if SOAK else [drawn("ahead").choice(AHEAD)])
 def test_what_a_failover_has_lost_no_server_shows(asynchronous: Cluster, tmp_path: Path, ahead: int) -> None:
     """Nor does it when less, as much or more is written again."""
     with two_servers(asynchronous, tmp_path) as apis:
