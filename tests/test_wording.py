@@ -115,7 +115,7 @@ def test_all_texts_are_clean_and_within_their_budgets() -> None:
 
 def test_of_tests_and_benchmarks_comments_and_docstrings_are_read(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
-    source = '"""It is told."""\n# It is told.\nNAME = "it is told to nobody"\n'
+    source = '"""It is told to the client."""\n# It is told.\nNAME = "it is told to nobody"\n'
     (tmp_path / "tests" / "test_a.py").write_text(source)
     (tmp_path / "a.py").write_text(source)
     assert len(wording.hits_of(tmp_path / "tests" / "test_a.py", tmp_path)) == 2

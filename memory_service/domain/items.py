@@ -95,7 +95,7 @@ class Items:
         unchanged: Since | None = None,
         complete: Complete | None = None,
     ) -> Added:
-        """Remove items, write items and states, all or none; see `ItemStore.add_items`.
+        """Remove items, write items and states, all or none; see `WriteStore.add_items`.
 
         `fields` names each item in errors. `bounded`: the caller limits the number of items itself. If the
         write policy wants a review, everything is put into quarantine, or with `apart` only the items

@@ -62,7 +62,7 @@ _decode = msgspec.json.Decoder(_Body).decode
 
 @dataclass(slots=True)
 class Intended:
-    """A write with its arguments, as `ItemStore.add_items` takes it."""
+    """A write with its arguments, as `WriteStore.add_items` takes it."""
 
     writes: list[ItemWrite]
     removals: Sequence[str] = ()
