@@ -113,4 +113,6 @@ class Deleting:
             raise InvalidArgument(f"{prefix}kinds", "must be kinds of conversations")
         self._retrieval.check_selection(selection, prefix)
         if selection.kinds == CONVERSATION_KINDS and not selection.to_filter().selects:
-            raise InvalidArgument(f"{prefix}session_id", "or another condition is required; Reset has none")
+            raise InvalidArgument(
+                f"{prefix}session_id", "is required, or another condition; Reset deletes everything"
+            )
