@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import multiprocessing
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.message import Message
@@ -79,6 +81,12 @@ def at_doors(*paths: str) -> pytest.MarkDecorator:
     cases = [(door, path) for door in DOORS for path in paths if SOAK or door == "open" or path == paths[0]]
     names = [f"{path.rpartition('/')[2]}-{door}" for door, path in cases]
     return pytest.mark.parametrize(("door", "path"), cases, indirect=["door"], ids=names)
+
+
+def by_turns(paths: list[str], choices: list[Any]) -> list[Any]:
+    """Return one choice for each method, in a soak each for each."""
+    pairs = itertools.product(paths, choices) if SOAK else zip(paths, choices, strict=True)
+    return [pytest.param(path, choice, id=f"{path.rpartition('/')[2]}-{choice}") for path, choice in pairs]
 
 
 def repeated(attacks: Sequence[Attack], enough: Event) -> None:
@@ -170,11 +178,10 @@ def many_words(bytes_max: int) -> bytes:
 LONG_TEXTS = {"are kept": many_words(60_000), "are refused for their length": b"x" * 70_000}
 
 
-@pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
-@pytest.mark.parametrize("path", [BATCH_ADD, IMPORT], ids=lambda path: path.rpartition("/")[2])
-def test_large_requests_on_many_streams(server: Attacked, path: str, text: bytes) -> None:
+@pytest.mark.parametrize(("path", "text"), by_turns([BATCH_ADD, IMPORT], list(LONG_TEXTS)))
+def test_large_requests_on_many_streams(server: Attacked, path: str, text: str) -> None:
     headers = server.headers(path)
-    item = field_of(2, field_of(5, text))
+    item = field_of(2, field_of(5, LONG_TEXTS[text]))
     request = field_of(1, NAMESPACE.encode()) + item * (LARGEST // len(item))
     data = h2.message(request)
 
@@ -192,8 +199,7 @@ def filled(api: Api) -> None:
     api.memory.BatchAdd(pb.BatchAddRequest(namespace=NAMESPACE, items=items))
 
 
-@pytest.mark.parametrize("path", [LIST, EXPORT], ids=lambda path: path.rpartition("/")[2])
-@pytest.mark.parametrize("connections", [1, 4])
+@pytest.mark.parametrize(("path", "connections"), by_turns([LIST, EXPORT], [1, 4]))
 def test_answers_that_nobody_reads(server: Attacked, path: str, connections: int) -> None:
     filled(server.api())
     request = pb.ListRequest(namespace=NAMESPACE, page_size=1000)
