@@ -1,7 +1,7 @@
 """The stores of test servers.
 
-MEMORY_TEST_STORES names those that tests of every store run over, of "hnsw", "postgres" and "memory", with
-commas between them. Each takes about two minutes; nobody who runs a server for others has it in memory.
+MEMORY_TEST_STORES lists the stores, of "hnsw", "postgres" and "memory", that tests of every store use,
+separated by commas. Each takes about two minutes; the store in memory is not for production.
 "postgres-evicting" adds that case of the contract suite in all its files.
 """
 

@@ -185,7 +185,7 @@ async def test_what_a_predicate_demands_goes_together_with_the_rest_of_a_filter(
         for fields in (bounds, {**bounds, "kinds": kinds})
     ]
     if not SOAK and case.name != "hnsw":
-        # What a predicate demands is found by the same code for every store: of one here, of each some.
+        # All stores evaluate predicates with the same code: one store runs all choices, the others some.
         choices = drawn(f"demands {case.name} {bounds}").sample(choices, 150)
     for wanted, fields in choices:
         whole = ItemFilter(NOW, predicate=wanted, **fields)

@@ -104,13 +104,13 @@ def large_requests(method: MethodDescriptor, namespace: str) -> Iterator[Large]:
 
 
 def _some_of(fillings: list[Filling], method: MethodDescriptor, field: FieldDescriptor) -> list[Filling]:
-    """Return what a run that is no soak looks at: of the first method that has a field the most."""
+    """Return the fillings of an ordinary run: most of them for the first method that has the field."""
     # As many entries as are just taken: no request makes more work.
     just_taken = f"{_MANY.get(field.name, ENTRIES)} " if field.message_type is not None else _TELLING[0]
     telling = [filling for filling in fillings if filling[0].startswith((*_TELLING, just_taken))]
     telling = telling or fillings[-1:]
     if not _is_first(method, field):
-        # What is done with it was looked at with another method; here it is enough that the largest comes in.
+        # Another method tests how it is processed; here it is enough that the largest is accepted.
         return telling if field.message_type is not None else telling[-1:]
     is_long = f"{field.containing_type.name}.{field.name}" in _LONGER
     if is_map(field) or (field.name in _ANALYSED and not is_long):

@@ -111,7 +111,7 @@ def repeated(attacks: Sequence[Attack], enough: Event) -> None:
 
 
 def beside_attacks(server: Attacked, attacks: Sequence[Attack]) -> None:
-    """Check what is seen beside attacks, which have a process of their own: they would hold up who looks."""
+    """Check a server during attacks, which run in a separate process so as not to slow the checks down."""
     begin, enough = FORKED.Event(), FORKED.Event()
 
     def attack() -> None:

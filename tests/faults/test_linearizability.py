@@ -317,7 +317,7 @@ def wrong_revisions(history: History, namespace: str) -> list[str]:
 def wrong_sooner_or_later(
     folder: Path, bug: str, *, operations: int, kills: int = 0, **how: Any
 ) -> list[Key]:
-    """What is wrong in a history of a server with a bug, or in another one where nobody has met it.
+    """Return the violations in a history of a server with a bug, or in another one if it did not show.
 
     Whether a bug shows depends on who asks at which moment, so no single history has to have it.
     """
@@ -335,7 +335,7 @@ def test_a_planted_bug_is_found(tmp_path: Path, bug: str) -> None:
 
 
 def test_lists_that_are_stale_by_one_write_are_found(tmp_path: Path) -> None:
-    # What is read by its key is right.
+    # Reads by key are right.
     assert {kind for _, kind, _ in wrong_sooner_or_later(tmp_path, "stale_view", operations=400)} == {"item"}
 
 

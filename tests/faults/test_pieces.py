@@ -248,7 +248,7 @@ def flush(api: Api, namespace: str) -> object:
 
 
 Step = Callable[[Api, str], Any]
-# What is done one after the other with what was written: the last one ends it.
+# Chains of work on a whole namespace; the last step of each removes it.
 WORK: list[tuple[Step, ...]] = [
     (fill, flush, reset), (fill, reembed, delete_namespace), (fill, undo_all),
     (fill_states, clear_states), (fill_states, reset), (fill_book, replace_book, delete_book),

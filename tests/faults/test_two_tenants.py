@@ -396,7 +396,7 @@ class TwoTenants(RuleBasedStateMachine):
             tenant.check_search([pb.RETRIEVE_MODE_HYBRID], query_text="a heron swims in the river")
 
 
-# Nobody has tenants on a server that keeps nothing.
+# The store in memory is not for several tenants.
 @pytest.fixture(scope="module", params=["hnsw", "memory"] if SOAK else ["hnsw"])
 def clients(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
