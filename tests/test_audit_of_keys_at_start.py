@@ -45,7 +45,7 @@ class Stopped:
         """Start and stop a server; return the entries about keys that its start wrote."""
         known = len(self.told())
         assert self.start().terminate() == 0
-        assert "the chain is whole" in self.run("audit", "verify").stdout
+        assert "the chain is intact" in self.run("audit", "verify").stdout
         return self.told()[known:]
 
     def run(self, *words: str) -> Result:

@@ -227,7 +227,7 @@ def test_no_file_tells_who_did_what(tmp_path: Path, key_file: Path) -> None:
     assert "only the chain" in blind.output and "only the chain" not in whole.output
     shown = command("audit", "show", "--rpc", "Delete", *sealed).output
     assert "grace-secret" in shown and "ada-secret" in shown and "id-secret" in shown
-    assert "is sealed: give the key" in command("audit", "show", "--data-dir", data_dir, exit_code=1).output
+    assert "is sealed: pass the key" in command("audit", "show", "--data-dir", data_dir, exit_code=1).output
     wrong = tmp_path / "wrong"
     write_secret(wrong, secrets.token_hex(32))
     for what in ("verify", "show"):

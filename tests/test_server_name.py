@@ -53,7 +53,7 @@ def test_the_audit_log_tells_who_opened_it_and_verifies(tmp_path: Path) -> None:
     opened = [entry["server"] for entry in entries if entry["event"] == "opened"]
     assert opened == ["memory-1", "memory-2 of Käte"]
     assert [line for line in audit(tmp_path, "show") if "(opened)" in line and "by memory-1" in line]
-    assert "the chain is whole" in audit(tmp_path, "verify")[0]
+    assert "the chain is intact" in audit(tmp_path, "verify")[0]
 
 
 @pytest.mark.parametrize("name", ["x" * 257, "two\nlines"])
