@@ -198,7 +198,7 @@ async def committed_and_not_published(folder: Path, rows: int) -> None:
     other = connect(folder / "records.db")
     for turn in range(1000):
         await asyncio.sleep(0)
-        # The first turns hand the write over. Later ones are long, or the commit might fall between two of them.
+        # The first turns hand over the write. Later ones are long, so that the commit falls into one.
         until = time.monotonic() + (0.02 if turn < 3 else 1)
         while time.monotonic() < until:
             if other.execute("SELECT count(*) FROM written").fetchall() == [(rows,)]:
