@@ -50,7 +50,10 @@ def test_an_array_that_is_cut_short_is_refused(tmp_path: Path, cut: int) -> None
 def test_what_is_not_written_here_is_refused(tmp_path: Path) -> None:
     for array in (np.asfortranarray(ARRAYS[2]), np.array([{}])):
         np.save(tmp_path / "array.npy", array)
-        with (tmp_path / "array.npy").open("rb") as file, pytest.raises(ValueError, match="written here"):
+        with (
+            (tmp_path / "array.npy").open("rb") as file,
+            pytest.raises(ValueError, match="unknown kind"),
+        ):
             read_array(file)
 
 

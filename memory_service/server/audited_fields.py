@@ -35,7 +35,7 @@ PARAMETERS = {
     "memory_service.v1.BatchAddRequest": ("on_duplicate",),
     "memory_service.v1.ConsolidateMemoriesRequest": ("dry_run",),
     "memory_service.v1.DeleteMemoryRequest": ("include_history",),
-    "memory_service.v1.DeleteWhereRequest": ("session_id", "kinds", "dry_run"),
+    "memory_service.v1.DeleteWhereRequest": ("kinds", "dry_run"),
     "memory_service.v1.EvaluateForStorageRequest": ("save", "overwrite"),
     "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),
     "memory_service.v1.ImportRequest": ("on_duplicate",),

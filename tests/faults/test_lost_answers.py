@@ -53,6 +53,9 @@ def prepared(api: Api, namespace: str, method: MethodDescriptor) -> Message:
         request = asked(namespace, save=True)
     elif method.name == "HandleMessage":
         request = library.message()
+    elif method.name == "DeleteWhere":
+        request.ClearField("session_id")
+        request.kinds.append(pb.ITEM_KIND_UNSPECIFIED)
     request.request_id = "r-1"
     return request
 
