@@ -180,6 +180,12 @@ def test_a_namespace_holds_no_more_items_than_allowed(
     ):
         error = refusal(call, request)
         assert (error.reason, error.metadata["limit_name"]) == ("LIMIT_EXCEEDED", "namespace_items_max")
+    add = pb.WriteOperation(add=pb.AddOperation(item=pb.MemoryItem(text="x")))
+    missing = pb.WriteOperation(delete=pb.DeleteOperation(id="missing", allow_missing=True))
+    batch = pb.BatchWriteRequest(namespace=namespace, operations=[add, missing])
+    assert refusal(api.memory.BatchWrite, batch).metadata["limit_name"] == "namespace_items_max"
+    there = pb.WriteOperation(delete=pb.DeleteOperation(id=api.items(namespace)[0].id))
+    api.memory.BatchWrite(pb.BatchWriteRequest(namespace=namespace, operations=[add, there]))
     assert len(api.items(namespace)) == ITEMS_MAX
     assert api.memory.Add(last) == answer  # a repeated request gets its first response
     api.memory.Delete(pb.DeleteRequest(namespace=namespace, id=answer.item.id))

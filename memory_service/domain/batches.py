@@ -31,7 +31,15 @@ from memory_service.errors import (
     NotFound,
     WriteRejected,
 )
-from memory_service.operations import AddItems, Operation, RemoveItem, RemoveState, ReplaceItem, SaveStates
+from memory_service.operations import (
+    AddItems,
+    Operation,
+    RemoveAt,
+    RemoveItem,
+    RemoveState,
+    ReplaceItem,
+    SaveStates,
+)
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
 from memory_service.store import Store
@@ -183,9 +191,7 @@ class Batches:
         applied = await self._added(namespace, operations, plan.now, request)
         applied |= await self._changed(namespace, operations, plan, request)
         applied |= await self._deleted(namespace, operations, plan)
-        deleted = sum(isinstance(operation, Delete) for operation in operations.values())
-        added = sum(isinstance(operation, Add) for operation in operations.values())
-        await self._items.check_room(namespace, added - deleted, request)
+        await self._items.check_room(namespace, plan.growth(applied.values()), request)
         receipt, degraded = await self._items.committing.commit(
             namespace, [applied[name] for name in operations], request=request
         )
@@ -260,7 +266,7 @@ class Batches:
                 case Delete(item_id, expected, allow_missing):
                     applied[name] = RemoveItem(item_id, plan.now, expected, allow_missing)
                 case DeleteWhere(selection):
-                    removal = await self._deleting.find(namespace, selection, room, spared)
+                    removal = await self._deleting.find(namespace, selection, room, spared, name)
                     # What one operation removes, no later one does.
                     spared.update(removal.positions)
                     room -= len(removal.positions)
@@ -299,6 +305,19 @@ class _Plan:
         revision = 0 if item is None else item.revision
         if expected is not None and expected != revision:
             raise Conflict.revision(item_id, expected, revision)
+
+    def growth(self, applied: Iterable[Operation]) -> int:
+        """Return how many more items there will be at most; those that may replace others count."""
+        growth = 0
+        for operation in applied:
+            match operation:
+                case AddItems(writes):
+                    growth += len(writes)
+                case RemoveItem(item_id):
+                    growth -= item_id in self.current
+                case RemoveAt(positions):
+                    growth -= len(positions)
+        return growth
 
     def update(self, operation: Update) -> ReplaceItem:
         """Return the operation for a checked update; it fails if the item has changed since."""

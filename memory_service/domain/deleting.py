@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import msgspec
-
-from memory_service.data_model import CONVERSATION_KINDS, Receipt, RequestKey
+from memory_service.data_model import CONVERSATION_KINDS, Json, Receipt, RequestKey
 from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.item_writing import completed
@@ -59,52 +57,52 @@ class Deleting:
             return Deleted(len(found), reading.info.revision if reading.info else 0)
         for attempt in range(TRIES):
             try:
-                receipt = await self._delete(namespace, selection, first, last, request)
+                receipt, place = await self._delete(namespace, selection, first, last, request)
             except Conflict as conflict:
                 lost = conflict
             else:
-                token = self._tokens.make(scope, receipt.note) if receipt.note else ""
+                token = self._tokens.make(scope, place) if place else ""
                 return Deleted(receipt.removed_count, receipt.revision, token)
             await pause_after(attempt)
         raise lost
 
     async def _delete(
         self, namespace: str, selection: Selection, first: int, last: int | None, request: RequestKey | None
-    ) -> Receipt:
-        """Delete one page; `note` of the receipt is the place of the next one, empty at the end."""
+    ) -> tuple[Receipt, list[Json]]:
+        """Delete one page; return also the place of the next one, empty at the end."""
         limit = self._checks.limits.delete_items_max
         reading = await self._store.read(namespace)
         revision = reading.info.revision if reading.info else 0
         bound = revision if last is None else last
         found = await reading.scan(selection.to_filter(first, bound), limit + 1, newest=False)
-        place = [found[limit], bound] if len(found) > limit else []
+        place: list[Json] = [found[limit], bound] if len(found) > limit else []
 
         def note(receipt: Receipt) -> None:
-            receipt.note = [*place]
+            receipt.note = place
 
         if not found and request is None:
-            return Receipt(revision)
+            return Receipt(revision), place
         receipt = await self._store.write(
             namespace,
             [RemoveAt(found[:limit], revision)],
             request=completed(request, note),
             by=present_caller(),
         )
-        return receipt if request else msgspec.structs.replace(receipt, note=[*place])
+        return receipt, receipt.note if receipt.replayed else place
 
     async def find(
-        self, namespace: str, selection: Selection, room: int, spared: Collection[int]
+        self, namespace: str, selection: Selection, room: int, spared: Collection[int], field: str
     ) -> RemoveAt:
         """Return the operation that deletes all that match, at most `room`, except at the spared positions.
 
-        Raises LimitExceeded.
+        Raises LimitExceeded for `field`.
         """
         reading = await self._store.read(namespace)
         found = await reading.scan(selection.to_filter(), room + len(spared) + 1, newest=False)
         positions = [position for position in found if position not in spared]
         if len(positions) > room:
             limit = self._checks.limits.delete_items_max
-            raise LimitExceeded("delete_where", "delete_items_max", limit, limit - room + len(positions))
+            raise LimitExceeded(field, "delete_items_max", limit, limit - room + len(positions))
         return RemoveAt(positions, reading.info.revision if reading.info else 0)
 
     def check(self, selection: Selection, prefix: str = "") -> None:

@@ -32,6 +32,7 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.errors import LimitExceeded
+from memory_service.operations import AddItems, RemoveAt, RemoveItem
 from memory_service.records.content_bytes import item_bytes, state_bytes
 from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.records.sqlite import connection
@@ -172,6 +173,22 @@ async def test_a_full_namespace_can_be_emptied_and_repeats_its_answers(store: St
     # A write that frees at least as much as it takes is accepted, for merging facts and replacing documents.
     await store.add_items(NS, [build_write("small", "x")], removals=["big"])
     await store.save_state(NS, build_state("k"))
+
+
+async def test_removals_that_a_caller_names_make_no_room_for_additions(store: Store) -> None:
+    """Else a batch could fill a full namespace without end, beside removals of small or missing items."""
+    await store.add_items(NS, [build_write("big", "x" * LIMIT), build_write("tiny")])
+    for removal in (
+        RemoveItem("missing", NOW, allow_missing=True),
+        RemoveItem("tiny", NOW),
+        RemoveAt([2], 2),
+        RemoveAt([99], 2),
+    ):
+        with pytest.raises(LimitExceeded, match="namespace_bytes_max"):
+            await store.write(NS, [removal, AddItems([build_write("more", "x")])])
+    await store.write(NS, [RemoveItem("tiny", NOW)])
+    await store.write(NS, [RemoveAt([1], 1)])
+    await store.write(NS, [AddItems([build_write("more", "x")])])
 
 
 @pytest.mark.parametrize("in_memory_bytes", [0, 1 << 30])

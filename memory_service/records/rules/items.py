@@ -37,7 +37,8 @@ I = TypeVar("I", bound=FoundItem)  # noqa: E741 - an item
 def grows(operations: Sequence[Operation]) -> bool:
     """Return whether a write adds to a namespace, which then needs room.
 
-    Up to as many writes as removals need no room: they change remaining items, as part of forgetting.
+    Up to as many writes as RemoveItems removes need no room: they change remaining items, as part of
+    forgetting. Other removals are a caller's, who could remove little, or nothing, to add much.
     """
     added = removed = 0
     for operation in operations:
@@ -46,10 +47,8 @@ def grows(operations: Sequence[Operation]) -> bool:
                 return True
             case AddItems(writes):
                 added += len(writes)
-            case RemoveItems(subjects) | RemoveAt(subjects):
-                removed += len(subjects)
-            case RemoveItem():
-                removed += 1
+            case RemoveItems(item_ids):
+                removed += len(item_ids)
     return added > removed
 
 
