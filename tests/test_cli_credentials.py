@@ -167,7 +167,7 @@ QUERY = """-d '{"namespace":"default","options":{"query_text":"what does Ada dri
 
 
 def words(line: str, files: Path, key: str) -> list[str]:
-    """Return the words of a printed line, with the caller's values in the place of capitals."""
+    """Return the words of a printed line, with the caller's values in place of the capitals."""
     own = {"CA.pem": "ca.pem", "CLIENT.pem": "client.pem", "CLIENT.key": "client.key"}
     for name, file in own.items():
         line = line.replace(name, str(files / file))

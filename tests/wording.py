@@ -38,7 +38,7 @@ PLACES = {
     "protos": ("protos/**/*.proto",),
     "server": ("memory_service/**/*.py",),
     "Python client": ("clients/python/**/*.py",),
-    "TypeScript client": ("clients/typescript/src/**/*.ts",),
+    "TypeScript client": ("clients/typescript/src/**/*.ts", "clients/typescript/test/**/*.ts"),
     "Go client": ("clients/go/**/*.go",),
     "tests and benchmarks": ("tests/**/*.py", "benchmarks/**/*.py"),
 }

@@ -71,7 +71,9 @@ _FEW = ("letters", "marks", "words")
 _ANALYSED = ("filter", "pattern", "text", "content", "query", "query_text")
 """Fields that are parsed, split into words, or searched for: what they are made of counts most."""
 _OTHERS = 3
-"""So many ways to fill any other field, drawn anew in each run, beside those that have told most."""
+"""Other ways to fill a field that an ordinary run draws, beside the most expensive ones. Doubled, a run
+takes a minute longer; soak tries all.
+"""
 
 Steps = tuple[FieldDescriptor, ...]
 Filling = tuple[str, Callable[[Any], None]]

@@ -28,7 +28,9 @@ from wire_format import field_of
 STREAMS = 200
 SECONDS = rounds(2, 60)
 SECONDS_MAX = 10 * SECONDS
-"""A machine that is busy may take so long to answer an honest caller a few times."""
+"""The longest that an attack waits for a few answers to an honest caller. Doubled, a server that answers
+none fails later; a tenth of it would fail on a busy machine.
+"""
 ADD = "/memory_service.v1.MemoryService/Add"
 BATCH_ADD = "/memory_service.v1.MemoryService/BatchAdd"
 EXPORT = "/memory_service.v1.MemoryService/Export"

@@ -29,7 +29,9 @@ CLIENTS = 7
 OPERATIONS = rounds(1_600, 12_000)
 KILLS = rounds(2, 15)
 HISTORIES_MAX = 10
-"""Of a server with a bug, until it shows in one."""
+"""Histories of a server with a bug until it shows: one or two. Doubled, a checker that is blind to the bug
+fails after twice the time.
+"""
 NAMESPACES = ("lin/a", "lin/b")
 NAMES = ("one", "two", "three")
 THE_END = "the end"
@@ -319,7 +321,7 @@ def wrong_sooner_or_later(
 ) -> list[Key]:
     """Return the violations in a history of a server with a bug, or in another one if it did not show.
 
-    Whether a bug shows depends on who asks at which moment, so no single history has to have it.
+    Whether a bug shows depends on the timing of calls, so a single history may lack it.
     """
     chance = drawn(bug)
     for number in range(HISTORIES_MAX):

@@ -21,6 +21,9 @@ from faults.store_workload import CASE, Operation, Work
 IMAGES = rounds(16, 1000)
 CONTROLS = rounds(1, 200)
 CONTROLS_MAX = 100 + 10 * CONTROLS
+"""Draws of a control until something is lost: a few on average. Doubled, a control that finds nothing fails
+after twice the time; a tenth of it would make it fail by chance.
+"""
 WORKLOADS = rounds(1, 4)
 # Starts after a loss of power, and how often it is lost again in each.
 STARTS = rounds(2, 150)

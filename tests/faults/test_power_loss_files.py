@@ -31,6 +31,7 @@ from server_process import ServerProcess
 
 IMAGES = rounds(10, 2000)
 CONTROLS_MAX = 200
+"""As in test_power_loss.py."""
 # Starts after a loss of power, and how often it is lost again in each.
 STARTS = rounds(2, 80)
 CUTS_OF_A_START = rounds(4, 40)

@@ -346,7 +346,7 @@ async function failure<E extends Error>(call: Promise<unknown>, kind: abstract n
   return error;
 }
 
-/** Returns an address where nobody listens. */
+/** Returns an address that no process listens on. */
 async function freeAddress(): Promise<string> {
   const listener = createServer();
   await new Promise<void>((listening) => listener.listen(0, "127.0.0.1", listening));

@@ -7,8 +7,8 @@ import { ScalarType } from "@bufbuild/protobuf";
 export type Wanted = (parent: string, field: DescField) => boolean;
 
 /**
- * Returns a message in protobuf's JSON with every wanted field set to a value that is no default. Of what may
- * be one of several kinds, `variant` tells which: from 0 to `VARIANTS` - 1 each is had at least once.
+ * Returns a message in protobuf's JSON with every wanted field set to a value other than its default.
+ * `variant` selects the kind of each oneof: the values from 0 to `VARIANTS` - 1 cover every kind.
  */
 export function filled(desc: DescMessage, variant: number, wanted: Wanted): JsonValue {
   const json: Record<string, JsonValue> = {};

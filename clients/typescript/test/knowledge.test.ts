@@ -15,7 +15,7 @@ describe("knowledge", { skip, timeout: 120_000 }, () => {
   let client: MemoryClient;
   let count = 0;
 
-  /** Returns the client bound to a namespace that nobody has used. */
+  /** Returns the client bound to an unused namespace. */
   const fresh = () => client.namespace(`fresh-${count++}`);
 
   before(async () => {

@@ -80,7 +80,7 @@ describe("the package", { skip, timeout: 300_000 }, () => {
       await memory.add({ type: "chat_message", role: "boss", parts: [] });
       // @ts-expect-error a Date is no JSON value
       await memory.saveState("now", new Date());
-      // @ts-expect-error nor is a bigint
+      // @ts-expect-error a bigint is not JSON
       await memory.add({ type: "data", data: { big: 1n } });
       // @ts-expect-error what comes back cannot be changed
       (await memory.get("x")).id = "y";

@@ -43,8 +43,8 @@ export async function all<T>(entries: AsyncIterable<T>): Promise<T[]> {
 }
 
 /**
- * Returns what an update changes. The client names in the mask just what it is given, so that a value which
- * the mask does not name cannot be sent; `cleared` says with what a field is emptied that is named only.
+ * Returns the changes of an update. The client's mask names exactly the given fields, so that a value outside
+ * the mask cannot be sent; `cleared` has the empty value of each field that only the mask names.
  */
 export function changesOf(values: Native, mask: { paths: string[] } | undefined, cleared: Native): Native {
   if (mask === undefined || mask.paths.length === 0) {

@@ -51,7 +51,7 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
 
 /** What the client does not hand on: it fetches all pages, and resumes streams by itself. */
 const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
-  // The server never sends a ttl: what it has is the time that this made.
+  // The server never sends a ttl, only the resulting expire_time.
   MemoryItem: ["ttl"],
   UserMemory: ["ttl"],
   Document: ["ttl"],
@@ -99,7 +99,7 @@ function isUpdateOperation(variant: number): boolean {
 
 const returned: Wanted = (parent, { name }) => name !== "next_page_token" && !NOT_RETURNED[parent]?.includes(name);
 
-/** A server that notes requests and answers with what it is told to. */
+/** A server that records requests and returns given responses. */
 class Mirror {
   received: Message[] = [];
   response: JsonValue = {};
@@ -192,7 +192,7 @@ describe("all fields", { timeout: 60_000 }, () => {
   }
 });
 
-/** What has the mask of an update: the request, or the operation of a batch. */
+/** Returns the message with the mask of an update: the request, or the operation of a batch. */
 function updateIn(request: JsonObject): JsonObject {
   const [operation] = (request["operations"] ?? []) as JsonObject[];
   return (operation?.["update"] ?? request) as JsonObject;

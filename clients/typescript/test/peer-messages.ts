@@ -1,6 +1,6 @@
 // Between protobuf's messages and the values that the client takes and gives, by descriptors.
 //
-// The client's names are those of protobuf's JSON, so only what it does in its own way is told here: enums
+// The client's names are those of protobuf's JSON, so only the differences are converted here: enums
 // are words in lower case, lengths of time are milliseconds in a property `...Ms`, 64-bit integers are
 // numbers, and what may be one of several kinds is an object with a `type`.
 
@@ -196,7 +196,7 @@ function nameOf(field: DescField): string {
   return field.message?.typeName === DurationSchema.typeName ? `${field.localName}Ms` : field.localName;
 }
 
-/** Writes what the client returned as a message, in protobuf's JSON. What it did not return is left out. */
+/** Returns the client's result as a message in protobuf's JSON, without the fields that it lacks. */
 export function written(desc: DescMessage, native: Native): JsonValue {
   return toJson(desc, fromJson(desc, jsonOf(desc, native)));
 }

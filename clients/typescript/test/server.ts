@@ -30,7 +30,7 @@ function reasonToSkip(): string | false {
   return reason;
 }
 
-/** A running `memory-service serve` with a data folder of its own, which restarts keep. */
+/** A running `memory-service serve` with a separate data folder, which survives restarts. */
 export class Server {
   readonly #folder: string;
   readonly #flags: readonly string[];

@@ -144,7 +144,7 @@ describe("two servers with records of their own", { skip, timeout: 180_000 }, ()
     const changes = memory.watch({ afterRevision: 0 });
     assert.equal((await changes.next()).value?.item?.text, "one");
     await changes.return();
-    // An import is tried once, at a server that is not known to be away.
+    // An import is tried once, at a server that is not known to be down.
     await memory.importItems([{ content: "two" }]);
     assert.deepEqual(await texts(second, "ada"), ["one", "two"]);
   });

@@ -38,7 +38,7 @@ def grows(operations: Sequence[Operation]) -> bool:
     """Return whether a write adds to a namespace, which then needs room.
 
     Up to as many writes as RemoveItems removes need no room: they change remaining items, as part of
-    forgetting. Other removals are a caller's, who could remove little, or nothing, to add much.
+    forgetting. A caller's own removals could remove little, or nothing, and make room for much.
     """
     added = removed = 0
     for operation in operations:
