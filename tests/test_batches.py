@@ -90,6 +90,16 @@ FAILING = {
         "REVISION_MISMATCH",
         grpc.StatusCode.ABORTED,
     ),
+    "newer update": (
+        Operation(update=pb.UpdateOperation(item=pb.MemoryItem(id="kept", text="x"), expected_revision=99)),
+        "REVISION_MISMATCH",
+        grpc.StatusCode.ABORTED,
+    ),
+    "missing, but expected": (
+        Operation(delete=pb.DeleteOperation(id="none", expected_revision=99, allow_missing=True)),
+        "REVISION_MISMATCH",
+        grpc.StatusCode.ABORTED,
+    ),
     "version": (_save("done", expected_version=9), "VERSION_MISMATCH", grpc.StatusCode.ABORTED),
     "missing state": (
         Operation(delete_state=pb.DeleteStateOperation(key="none")),

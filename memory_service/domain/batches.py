@@ -200,7 +200,7 @@ class Batches:
         return _written(operations.values(), receipt, degraded)
 
     async def _plan(self, namespace: str, operations: Mapping[str, BatchOperation]) -> _Plan:
-        """Look up the items that operations name. Raises NotFound and Conflict."""
+        """Look up the items that operations name. Raises NotFound and InvalidArgument."""
         named = [item_id for operation in operations.values() if (item_id := _item_of(operation))]
         found = await self._store.get_items(namespace, named) if named else {}
         now = now_us()
@@ -284,27 +284,15 @@ class _Plan:
     current: dict[str, Item]
 
     def check(self, namespace: str, operation: BatchOperation, name: str) -> None:
-        """Check that the item of an operation is as it has to be. Raises NotFound and Conflict."""
-        item_id = _item_of(operation)
-        item = self.current.get(item_id)
+        """Check that an item may be changed. Raises NotFound and InvalidArgument."""
+        item = self.current.get(_item_of(operation))
         match operation:
-            case Add(_, on_duplicate):
-                if item is not None and on_duplicate is OnDuplicate.REPLACE:
-                    check_own(item, f"{name}.item.id")
-                return
-            case Update(_, _, expected):
-                field_name, allow_missing = f"{name}.item.id", False
-            case Delete(_, expected, allow_missing):
-                field_name = f"{name}.id"
-            case _:
-                return
-        if item is None and not allow_missing:
-            raise NotFound.item(namespace, item_id)
-        if item is not None:
-            check_own(item, field_name)
-        revision = 0 if item is None else item.revision
-        if expected is not None and expected != revision:
-            raise Conflict.revision(item_id, expected, revision)
+            case Update(draft) if item is None:
+                raise NotFound.item(namespace, draft.id)
+            case Add(_, OnDuplicate.REPLACE) | Update() if item is not None:
+                check_own(item, f"{name}.item.id")
+            case Delete() if item is not None:
+                check_own(item, f"{name}.id")
 
     def growth(self, applied: Iterable[Operation]) -> int:
         """Return how many more items there will be at most; those that may replace others count."""
@@ -321,9 +309,9 @@ class _Plan:
 
     def update(self, operation: Update) -> ReplaceItem:
         """Return the operation for a checked update; it fails if the item has changed since."""
-        current = self.current[operation.draft.id]
+        current, expected = self.current[operation.draft.id], operation.expected_revision
         write = changed_item(current, operation.draft, operation.fields, self.now)
-        return ReplaceItem(write, current.revision)
+        return ReplaceItem(write, current.revision if expected is None else expected)
 
 
 def _item_of(operation: BatchOperation) -> str:
