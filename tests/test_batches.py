@@ -12,8 +12,8 @@ from google.protobuf.struct_pb2 import Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from grpc_api import Api, refusal
+from memory_service.v1 import knowledge_pb2, knowledge_pb2_grpc, state_pb2
 from memory_service.v1 import memory_pb2 as pb
-from memory_service.v1 import state_pb2
 
 Operation = pb.WriteOperation
 
@@ -223,6 +223,32 @@ def test_a_skipped_item_stays_as_it_is(api: Api, namespace: str) -> None:
     result = api.memory.BatchWrite(_batch(namespace, [_add("a", "after", on_duplicate=skip)])).results[0]
     assert (result.skipped, result.id, result.revision) == (True, "a", 0)
     assert api.get(namespace, "a").text == "before"
+
+
+REPLACE = pb.ON_DUPLICATE_REPLACE
+OTHERS = {
+    "Add": lambda item: pb.AddRequest(item=item, on_duplicate=REPLACE),
+    "BatchAdd": lambda item: pb.BatchAddRequest(items=[pb.MemoryItem(text="x"), item], on_duplicate=REPLACE),
+    "BatchWrite": lambda item: _batch("", [_add(item.id, on_duplicate=REPLACE)]),
+    "BatchWrite update": lambda item: _batch("", [Operation(update=pb.UpdateOperation(item=item))]),
+    "BatchWrite delete": lambda item: _batch("", [Operation(delete=pb.DeleteOperation(id=item.id))]),
+}
+FIELD = {"Add": "item.id", "BatchAdd": "items[1].id", "BatchWrite": "operations[0].add.item.id"}
+
+
+@pytest.mark.parametrize("how", OTHERS)
+def test_items_of_other_services_are_changed_by_these_alone(api: Api, namespace: str, how: str) -> None:
+    document = knowledge_pb2.Document(id="book", text="A book on herons.")
+    knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(api.channel)
+    knowledge.AddDocument(knowledge_pb2.AddDocumentRequest(namespace=namespace, document=document))
+    request = OTHERS[how](pb.MemoryItem(id="book", text="mine"))
+    request.namespace = namespace
+    error = refusal(getattr(api.memory, how.split(" ")[0]), request)
+    assert error.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.metadata["field"] == FIELD.get(how, error.metadata["field"])
+    kept = knowledge.GetDocument(knowledge_pb2.GetDocumentRequest(namespace=namespace, id="book")).document
+    assert kept.text == document.text
+    assert _ids(api, namespace) == []
 
 
 # --- deleting by conditions -----------------------------------------------------------------------

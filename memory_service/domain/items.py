@@ -109,6 +109,9 @@ class Items:
         await each(lambda named: self._checks.draft(*named, now), zip(fields, drafts, strict=True))
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
+        # An import may restore the items of every service.
+        if on_duplicate is OnDuplicate.REPLACE and not apart:
+            await self._check_replaceable(namespace, drafts, fields)
         await self.check_dimensions(namespace, drafts, fields)
         await self.check_room(namespace, len(drafts) - len(removals), request)
         provenances = await self.attribution.of_drafts(namespace, drafts, fields, request)
@@ -147,6 +150,17 @@ class Items:
         own = [(stamp.id, stamp.revision) for _, draft, stamp, _ in again if draft.facet]
         versions = await live_versions(self._store, namespace, own)
         added.items = [versions.get((item.id, item.revision), item) for item in added.items]
+
+    async def _check_replaceable(
+        self, namespace: str, drafts: Sequence[ItemDraft], fields: Sequence[str]
+    ) -> None:
+        """Reject drafts of conversations that would replace what another service keeps."""
+        named = {draft.id: field for draft, field in zip(drafts, fields, strict=True) if not draft.facet}
+        named.pop("", None)
+        current = await self._store.get_items(namespace, list(named)) if named else {}
+        for item in current.values():
+            if not item.expired(now_us()):
+                check_own(item, f"{named[item.id]}.id")
 
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
         """Return the provenance that an item would have if it were added now. Raises InvalidArgument."""
