@@ -23,8 +23,8 @@ from memory_service.records.postgres.requests import receipt_of
 from memory_service.records.postgres.rows import text_in
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.postgres.store_core import StoreCore
+from memory_service.records.terms import terms_of
 from memory_service.runtime.caller import ANYBODY, Caller
-from memory_service.runtime.yielding import each
 
 
 class PostgresWriteStore(StoreCore, WriteStore):
@@ -40,7 +40,7 @@ class PostgresWriteStore(StoreCore, WriteStore):
         unchanged: Since | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
-        terms = [await self._terms(operation) for operation in operations]
+        terms = await terms_of(self._analyzer, operations)
         needs = Needs(
             items=[], positions=[], states=[],
             requests=[request.id] if request else [],
@@ -57,15 +57,6 @@ class PostgresWriteStore(StoreCore, WriteStore):
             )  # fmt: skip
 
         return await self._write(namespace, by, needs, apply_all)
-
-    async def _terms(self, operation: Operation) -> Sequence[bytes]:
-        """Return the packed terms of the items that an operation writes."""
-        match operation:
-            case AddItems(writes):
-                return await each(self._analyzer.item_terms, writes)
-            case ReplaceItem(write):
-                return [self._analyzer.item_terms(write)]
-        return ()
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         values = [part_of(namespace)], [text_in(namespace)], [text_in(request.id)]

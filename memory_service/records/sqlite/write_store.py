@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_service.data_model import Receipt, RequestKey, Since
-from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItems, ReplaceItem, SaveStates
+from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItems, SaveStates
 from memory_service.records.base import WriteStore
 from memory_service.records.rules.items import grows
 from memory_service.records.sqlite.applying import apply
@@ -14,8 +14,8 @@ from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.kept_answers import find_receipt
 from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.store_core import StoreCore
+from memory_service.records.terms import terms_of
 from memory_service.runtime.caller import ANYBODY, Caller
-from memory_service.runtime.yielding import each
 
 
 class SqliteWriteStore(StoreCore, WriteStore):
@@ -35,7 +35,7 @@ class SqliteWriteStore(StoreCore, WriteStore):
         # About how many changes must be examined.
         behind = info.revision - unchanged.revision if info and unchanged else 0
         heavy = sum(map(_size, operations)) + behind > HEAVY_ITEMS
-        terms = [await self._terms(operation) for operation in operations]
+        terms = await terms_of(self._analyzer, operations)
 
         def apply_all(db: Connection) -> Outcome:
             return apply(db, self._ledger, namespace, operations, terms, request, by, released, unchanged)
@@ -47,15 +47,6 @@ class SqliteWriteStore(StoreCore, WriteStore):
         if heavy:
             await self._follower.absorb(namespace)
         return receipt
-
-    async def _terms(self, operation: Operation) -> Sequence[bytes]:
-        """Return the packed terms of the items that an operation writes."""
-        match operation:
-            case AddItems(writes):
-                return await each(self._analyzer.item_terms, writes)
-            case ReplaceItem(write):
-                return [self._analyzer.item_terms(write)]
-        return ()
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)
