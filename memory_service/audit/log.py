@@ -154,7 +154,8 @@ class AuditLog:
             self._loop.call_soon(self._next_group)
 
     def _next_group(self) -> None:
-        if not self._waiting and not self._sync_wanted and not self._missed:
+        # A count alone waits for another entry: on a full disk each group could otherwise add an entry.
+        if not self._waiting and not self._sync_wanted:
             self._stop()
             return
         group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _GROUP_ENTRIES_MAX))]
