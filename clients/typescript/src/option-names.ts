@@ -27,6 +27,7 @@ import { named } from "./known-options.js";
 import type {
   AddOptions,
   BatchAddOptions,
+  DeleteOptions,
   DeleteWhereOptions,
   ExportOptions,
   GetOptions,
@@ -141,8 +142,8 @@ const VALUE: Names<Omit<SaveStateOptions, keyof WriteOptions>> = named("expected
 export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O> } = {
   add: { type: true, item: true, onDuplicate: true },
   update: { type: true, id: true, changes: CHANGES, expectedRevision: true },
-  delete: { type: true, id: true, expectedRevision: true, allowMissing: true },
-  delete_where: { type: true, ...CONDITION },
+  delete: { type: true, id: true, expectedRevision: true, allowMissing: true, keepDerived: true },
+  delete_where: { type: true, ...CONDITION, keepDerived: true },
   save_state: { type: true, key: true, value: true, ...VALUE },
   delete_state: { type: true, key: true, expectedVersion: true, allowMissing: true },
 };
@@ -153,7 +154,7 @@ const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRe
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
 const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
-const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, dryRun: true };
+const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
 
 const WEIGHTS: Names<ScoreWeights> = named(
   "lexical", "vector", "recency", "recencyHalfLifeMs", "importance", "usage",
