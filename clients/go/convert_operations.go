@@ -42,12 +42,12 @@ func (o *DeleteWhereOperation) convert(where string) (*memoryv1.WriteOperation, 
 		return nil, err
 	}
 	removal := &memoryv1.DeleteWhereOperation{
-		SessionId: o.SessionID,
-		Labels:    o.Labels,
-		Kinds:     kinds,
-		Filter:    o.Filter,
-		StartTime: timeFrom(o.StartTime),
-		EndTime:   timeFrom(o.EndTime),
+		SessionId:   o.SessionID,
+		Labels:      o.Labels,
+		Kinds:       kinds,
+		Filter:      o.Filter,
+		StartTime:   timeFrom(o.StartTime),
+		EndTime:     timeFrom(o.EndTime),
 		KeepDerived: o.KeepDerived,
 	}
 	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_DeleteWhere{DeleteWhere: removal}}, nil

@@ -46,13 +46,13 @@ func (c *Client) DeleteWhere(
 		return 0, err
 	}
 	request := &memoryv1.DeleteWhereRequest{
-		Namespace: c.namespace,
-		SessionId: conditions.SessionID,
-		Labels:    conditions.Labels,
-		Kinds:     kinds,
-		Filter:    conditions.Filter,
-		StartTime: timeFrom(conditions.StartTime),
-		EndTime:   timeFrom(conditions.EndTime),
+		Namespace:   c.namespace,
+		SessionId:   conditions.SessionID,
+		Labels:      conditions.Labels,
+		Kinds:       kinds,
+		Filter:      conditions.Filter,
+		StartTime:   timeFrom(conditions.StartTime),
+		EndTime:     timeFrom(conditions.EndTime),
 		DryRun:      settings.dryRun,
 		RequestId:   settings.requestID,
 		KeepDerived: conditions.KeepDerived,

@@ -28,7 +28,7 @@ _FILTER = option(
     default="",
     help="""Only items that match, such as 'labels.topic = "travel" AND role = user'.""",
 )
-_KEEP_DERIVED = option("--keep-derived", is_flag=True, help="Keep what was made only from what is deleted.")
+_KEEP_DERIVED = option("--keep-derived", is_flag=True, help="Keep what was made only from the deleted items.")
 _ROLES = click.Choice(["system", "user", "assistant", "tool"])
 _KINDS = click.Choice(["plain", "message", "response", "reflection"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])

@@ -154,6 +154,7 @@ const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRe
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
 const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
+const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
 const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
 
 const WEIGHTS: Names<ScoreWeights> = named(
@@ -335,7 +336,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   get: [null, GET],
   listItems: [LIST],
   update: [null, CHANGES, WITH_REVISION],
-  delete: [null, WITH_REVISION],
+  delete: [null, DELETE],
   deleteWhere: [DELETE_WHERE],
   batchWrite: [null, WRITE],
   reset: [WRITE],

@@ -22,12 +22,12 @@ func deleteWhere(client *memory.Client, in *fields) call {
 
 func (f *fields) deleteConditions() memory.DeleteConditions {
 	return memory.DeleteConditions{
-		SessionID: f.text("session_id"),
-		Labels:    f.labels("labels"),
-		Kinds:     each(f.enums("kinds"), kind),
-		Filter:    f.text("filter"),
-		StartTime: f.time("start_time"),
-		EndTime:   f.time("end_time"),
+		SessionID:   f.text("session_id"),
+		Labels:      f.labels("labels"),
+		Kinds:       each(f.enums("kinds"), kind),
+		Filter:      f.text("filter"),
+		StartTime:   f.time("start_time"),
+		EndTime:     f.time("end_time"),
 		KeepDerived: f.flag("keep_derived"),
 	}
 }
