@@ -1432,8 +1432,8 @@ func (x *ToolCallResult) GetIsError() bool {
 // AddRequest is an item to write.
 type AddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-	// "..", "//" or a leading or trailing "/".
+	// The namespace to write to. Required: 1 to 256 bytes of UTF-8 in Unicode
+	// normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The item to write. Required.
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
