@@ -36,6 +36,7 @@ import type {
   ItemFilter,
   ItemWriteOptions,
   ListItemsOptions,
+  ListLabelValuesOptions,
   RetrieveOptions,
   ScoreWeights,
   WatchOptions,
@@ -156,6 +157,7 @@ const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: tru
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
 const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
 const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
+const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
   "lexical", "vector", "recency", "recencyHalfLifeMs", "importance", "usage",
@@ -335,6 +337,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   retrieve: [RETRIEVE, RETRIEVE],
   get: [null, GET],
   listItems: [LIST],
+  listLabelValues: [null, LIST_LABELS],
   update: [null, CHANGES, WITH_REVISION],
   delete: [null, DELETE],
   deleteWhere: [DELETE_WHERE],

@@ -63,6 +63,7 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   // Only the results of a batch have the number of derived items.
   DeleteResponse: ["derived_count"],
   DeleteWhereResponse: ["revision", "derived_count"],
+  ListLabelValuesResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
   WatchResponse: ["revision"],
