@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 
 from memory_service.data_model import ChangeType, ItemKind, Receipt, RequestKey, Since
 from memory_service.errors import MemoryServiceError
@@ -20,7 +21,6 @@ from memory_service.records.rules.derivation import (
     check_facts,
     named_ids,
     named_positions,
-    removes_derived,
 )
 from memory_service.records.rules.items import (
     check_unchanged,
@@ -44,7 +44,7 @@ from memory_service.records.sqlite.item_writes import (
     stored_items,
 )
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, finish
-from memory_service.records.sqlite.parents import derived_keys, kinds_of
+from memory_service.records.sqlite.parents import derived_keys, have_children, kinds_of
 from memory_service.records.sqlite.quarantine_writes import check_held, let_go
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
 from memory_service.records.sqlite.state_writes import put_state, remove_state, stored_state
@@ -121,11 +121,7 @@ class _Plan:
         """How many items each operation removes as derived."""
         self._derived: dict[str, StoredItem] = {}
         self._gone: set[int] = set()
-        self._spared: set[int] = set()
-        if book is not None and removes_derived(operations):
-            named = stored_items(db, book, named_ids(operations)).values()
-            self._spared.update(stored.key for stored in named)
-            self._spared.update(key_of(book.uid, position) for position in named_positions(operations))
+        self._operations = operations
 
     def step(self, operation: Operation, terms: Sequence[bytes]) -> Step:
         """Check an operation and return the step that makes its changes."""
@@ -217,12 +213,22 @@ class _Plan:
         self._gone.update(keys)
         if not derived or not keys:
             return {}
+        if not have_children(self._db, self._gone):
+            return {}
         going = derived_keys(self._db, self._gone, self._spared, now_us())
         self._gone.update(going)
         found = stored_at(self._db, self._book, [key & POSITION_MAX for key in going])
         self.derived_counts[-1] = len(found)
         self._derived |= found
         return found
+
+    @cached_property
+    def _spared(self) -> set[int]:
+        """The keys of the items that the operations name, which do not go as derived."""
+        assert self._book is not None
+        named = stored_items(self._db, self._book, named_ids(self._operations)).values()
+        positions = named_positions(self._operations)
+        return {stored.key for stored in named} | {key_of(self._book.uid, place) for place in positions}
 
     def check_derived(self, facts: Collection[str], derived_max: int | None) -> None:
         """Check what goes as derived. Raises FactsDerived and ManyDerived."""

@@ -112,7 +112,7 @@ def remove_items(
         forget_told_of_items(db, book.uid, found)
         db.execute("DELETE FROM item_history WHERE key IN (SELECT value FROM json_each(?))", (keys,))
         db.execute("DELETE FROM items WHERE key IN (SELECT value FROM json_each(?))", (keys,))
-        forget_all_kin(db, keys)
+        forget_all_kin(db, [stored.key for stored in found.values()])
     return [stored.position for stored in found.values()]
 
 

@@ -8,10 +8,11 @@ import msgspec
 
 from memory_service.data_model import Item, ItemKind
 from memory_service.records.rules.derivation import Links, parents_of
-from memory_service.records.sqlite.connection import Connection
+from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.schema import key_of
 
-_CHILDREN = "SELECT child FROM parents WHERE parent IN (SELECT value FROM json_each(?)) LIMIT 1"
+# Most items have neither: one look at the table is quicker than one for each item.
+_ANY = "SELECT EXISTS (SELECT 1 FROM parents WHERE {which} BETWEEN ? AND ?)"
 _FAMILY = (
     "WITH RECURSIVE family (key) AS ("
     "SELECT child FROM parents WHERE parent IN (SELECT value FROM json_each(?))"
@@ -43,17 +44,27 @@ def forget_kin(db: Connection, key: int) -> None:
     db.execute("DELETE FROM parents WHERE child = ?", (key,))
 
 
-def forget_all_kin(db: Connection, keys: str) -> None:
-    """Forget the parents and children of items, whose keys are a JSON array."""
-    db.execute("DELETE FROM parents WHERE parent IN (SELECT value FROM json_each(?))", (keys,))
-    db.execute("DELETE FROM parents WHERE child IN (SELECT value FROM json_each(?))", (keys,))
+def forget_all_kin(db: Connection, keys: Collection[int]) -> None:
+    """Forget the parents and children of items."""
+    for which in ("parent", "child"):
+        if _has_any(db, _ANY.format(which=which), keys):
+            wanted = f"DELETE FROM parents WHERE {which} IN (SELECT value FROM json_each(?))"
+            db.execute(wanted, (msgspec.json.encode([*keys]).decode(),))
+
+
+def _has_any(db: Connection, query: str, keys: Collection[int]) -> bool:
+    found: Row = db.execute(query, (min(keys), max(keys))).fetchone()
+    return bool(found[0])
+
+
+def have_children(db: Connection, keys: Collection[int]) -> bool:
+    """Return whether anything may have been made from items; False only if nothing was."""
+    return _has_any(db, _ANY.format(which="parent"), keys)
 
 
 def derived_keys(db: Connection, gone: Collection[int], spared: Collection[int], at_us: int) -> Sequence[int]:
     """Return the keys of the items that were made only from items in `gone`; see `Links.derived`."""
     keys = (msgspec.json.encode([*gone]).decode(),)
-    if db.execute(_CHILDREN, keys).fetchone() is None:
-        return ()
     links, ends = Links(), dict[int, int | None]()
     for child, parent, expire_us in db.execute(_FAMILY, keys):
         links.add(child, parent)
