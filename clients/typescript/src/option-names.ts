@@ -223,7 +223,7 @@ const MEMORY_CHANGES: Names<MemoryChanges> = named(
 
 const UPDATE_MEMORY: Names<UpdateMemoryOptions> = { ...WITH_VERSION, ...named("keepWording", "decideBy") };
 const DELETE_MEMORY: Names<DeleteMemoryOptions> = { ...WITH_VERSION, includeHistory: true };
-const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit") };
+const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit", "ifNotRevision") };
 
 const EXTRACT: Names<ExtractMemoriesOptions> = {
   ...WRITE,
