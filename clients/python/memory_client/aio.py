@@ -28,7 +28,7 @@ class AsyncMemoryClient(
     OverseerMethods,
     AdminMethods,
 ):
-    """A client of one server or several over the same records. For use in one event loop.
+    """A client of one server or several over the same records. For use in any event loop.
 
         async with AsyncMemoryClient(namespace="ada") as memory:
             await memory.add("Ada likes tea")
@@ -36,7 +36,8 @@ class AsyncMemoryClient(
                 print(result.text)
 
     It is bound to one namespace. Every method raises a subclass of `MemoryServiceError` if the server refuses
-    the call or cannot be reached. The first call that needs a connection opens it.
+    the call or cannot be reached. The first call that needs a connection opens it; each event loop
+    has its own, which is closed with the client or when `asyncio.run` ends.
     """
 
     def __init__(
