@@ -78,6 +78,7 @@ const REVISION_OF_WRITTEN = [
   "BatchAdd",
   "Update",
   "SaveState",
+  "RenameState",
   "StoreInteraction",
   "StoreResponse",
   "StoreReflection",
