@@ -10,6 +10,7 @@ from memory_client._aio.admin import AdminMethods
 from memory_client._aio.batches import BatchMethods
 from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
+from memory_client._aio.labels import LabelMethods
 from memory_client._aio.memory import MemoryMethods
 from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
@@ -22,6 +23,7 @@ from memory_client.options import MIB, ClientOptions
 class AsyncMemoryClient(
     MemoryMethods,
     BatchMethods,
+    LabelMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,
