@@ -76,6 +76,7 @@ const REVISION_OF_WRITTEN = [
   "BatchAdd",
   "Update",
   "SaveState",
+  "RenameState",
   "StoreInteraction",
   "StoreResponse",
   "StoreReflection",

@@ -52,7 +52,9 @@ class MemoryMethods(Bound):
         """Write one item. When this returns, it is on disk and every later read sees it.
 
         Args:
-            content: A text, data (a mapping of JSON values), a `ChatMessage` or a `ToolCallResult`.
+            content: A text, data (a mapping of JSON values), a `ChatMessage` or a `ToolCallResult`. A mapping
+                with "role" and "content" or "tool_calls" is a message in OpenAI's format and becomes a
+                `ChatMessage`.
             session_id: The conversation that the item belongs to.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the item.
