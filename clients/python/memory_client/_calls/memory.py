@@ -315,12 +315,15 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
         getattr(item, field).CopyFrom(timestamp_from(value, field))
 
 
-def delete(namespace: str, id: str, expected_revision: int | None, request_id: str | None) -> Call[int]:
+def delete(
+    namespace: str, id: str, expected_revision: int | None, keep_derived: bool, request_id: str | None
+) -> Call[int]:
     """Call Delete; read the revision of the namespace."""
     request = memory_pb2.DeleteRequest(
         namespace=namespace,
         id=id,
         expected_revision=expected_revision,
+        keep_derived=keep_derived,
         request_id=request_id_or_new(request_id),
     )
 
