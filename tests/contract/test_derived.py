@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -254,3 +257,28 @@ async def test_concurrent_writes_see_what_others_derived(store: Store) -> None:
     assert sorted(set(await scan_ids(store)) & {"child", "leaf"}) == sorted(
         {"child", "leaf"} - {*made_before}
     )
+
+
+REMOVALS: dict[str, Callable[[Store], Awaitable[object]]] = {
+    "one": lambda store: store.delete_item(NS, "root", now_us=NOW),
+    "one that was derived": lambda store: store.delete_item(NS, "child", now_us=NOW),
+    "some": lambda store: store.write(NS, [RemoveItems(["root", "child"])]),
+    "derived": lambda store: store.write(NS, [removal("root")]),
+    "expired": lambda store: store.remove_expired(NOW + SECOND, 0, 9),
+    "undone": lambda store: store.undo_items(NS, WritesBy(0, "mallory"), 0, 9, dry_run=False),
+    "reset": lambda store: store.reset(NS),
+    "namespace": lambda store: store.delete_namespace(NS),
+}
+
+
+@pytest.mark.parametrize("how", REMOVALS)
+async def test_nothing_is_kept_of_which_item_was_made_from_a_removed_one(
+    file_store: Store, stores: Stores, how: str
+) -> None:
+    root = build_write("root", provenance=Provenance("mallory"), expire_us=NOW + SECOND)
+    await file_store.add_items(NS, [root])
+    await file_store.add_items(NS, [made_of("child", "root")])
+    await REMOVALS[how](file_store)
+    await stores.close()
+    with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
+        assert database.execute("SELECT count(*) FROM parents").fetchone() == (0,)
