@@ -51,6 +51,10 @@ class Limits:
     document_fragments_max: int = 10_000
     document_labels_bytes_max: int = 16 * MIB
     search_documents_max: int = 100
+    search_namespaces_max: int = 16
+    """Doubled: a joint search takes twice as long."""
+    search_queries_max: int = 8
+    """Doubled: a search for several texts takes twice as long."""
     save_commands_max: int = 32
     save_command_chars_max: int = 64
     goal_bytes_max: int = 16 * KIB

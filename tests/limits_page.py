@@ -54,6 +54,8 @@ LIMIT_EXCEEDED = {
     "document_fragments_max": "document fragments",
     "document_labels_bytes_max": "document labels × fragments",
     "search_documents_max": "document_ids of SearchFragments",
+    "search_namespaces_max": "`namespaces` of Retrieve",
+    "search_queries_max": "`queries` of Retrieve",
     "save_commands_max": "commands of HandleMessage",
     "save_command_chars_max": "one such command",
     "goal_bytes_max": "goal",

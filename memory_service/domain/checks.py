@@ -51,14 +51,14 @@ class Checks:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
 
-    def namespace(self, value: str) -> None:
+    def namespace(self, value: str, field: str = "namespace") -> None:
         """Check the name of a namespace: never a path."""
         if not value:
-            raise InvalidArgument("namespace", "is required")
+            raise InvalidArgument(field, "is required")
         if len(value) > self.limits.namespace_chars_max:
-            raise InvalidArgument("namespace", f"has more than {self.limits.namespace_chars_max} characters")
+            raise InvalidArgument(field, f"has more than {self.limits.namespace_chars_max} characters")
         if fault := _fault_of_namespace(value):
-            raise InvalidArgument("namespace", fault)
+            raise InvalidArgument(field, fault)
 
     def request_id(self, value: str) -> None:
         """Check a request id: short and printable."""

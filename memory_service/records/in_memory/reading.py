@@ -13,6 +13,7 @@ from memory_service.data_model import (
     ItemFilter,
     SearchQuery,
 )
+from memory_service.indexes.joint_search import search_views
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
@@ -39,6 +40,14 @@ class InMemoryReading(Reading):
     async def search(self, query: SearchQuery) -> Hits:
         self._make_columns(query.filter)
         return search(self._found.view, query)
+
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        views = []
+        for each in (self, *others):
+            assert isinstance(each, InMemoryReading)
+            each._make_columns(queries[0].filter)
+            views.append(each._found.view)
+        return search_views(views, queries)
 
     def _make_columns(self, item_filter: ItemFilter) -> None:
         """Add the columns that a filter needs to the view."""

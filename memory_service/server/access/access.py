@@ -225,9 +225,13 @@ def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
     caller = present_caller()
     if in_namespace:
         name = request.namespace
+        others = permission.others(request) if permission.others is not None else ()
         # An exact name needs no pattern matching.
-        if name not in caller.namespaces and not caller.may_use(name):
+        if name not in caller.namespaces and not caller.may_use(name) and (name or not others):
             raise PermissionDenied
+        for other in others:
+            if not caller.may_use(other):
+                raise PermissionDenied
     if permission.added is not None and not permission.added(request) <= caller.roles:
         raise PermissionDenied
 
