@@ -3,8 +3,8 @@
 Run as `python -m benchmarks.answerable LOCOMO_FILE`. Each conversation is asked a share of 200 answerable
 questions, of 200 nonsense queries, and its adversarial questions, whose premise it contradicts. The figure is
 the area under the ROC curve of the first result's relevance: 1 if each answerable question gets more than
-each other query, 0.5 by chance. Two harder kinds are questions about other conversations, as they are and with
-the names of this one's speakers.
+each other query, 0.5 by chance. Two harder kinds are questions about other conversations, as they are and
+with the names of this one's speakers.
 
 Then multi-hop questions are asked as they are, and with `queries`: the question split by a fixed rule.
 """

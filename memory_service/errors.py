@@ -134,20 +134,24 @@ class NotFound(MemoryServiceError):
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item with this id already exists."""
+    """An item or a state with this name already exists."""
 
-    def __init__(self, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> None:
-        super().__init__(
-            reason,
-            f"an item {item_id!r} exists in {namespace!r}",
-            namespace=namespace,
-            id=item_id,
+    @classmethod
+    def item(cls, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> AlreadyExists:
+        """Return the error for the id of an item."""
+        return cls(reason, f"an item {item_id!r} exists in {namespace!r}", namespace=namespace, id=item_id)
+
+    @classmethod
+    def state(cls, namespace: str, key: str) -> AlreadyExists:
+        """Return the error for the key of a state."""
+        return cls(
+            "STATE_ALREADY_EXISTS", f"a state {key!r} exists in {namespace!r}", namespace=namespace, key=key
         )
 
     @classmethod
     def document(cls, namespace: str, document_id: str) -> AlreadyExists:
         """Return the error for a document id taken by another document or an item of another kind."""
-        return cls(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
+        return cls.item(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
 
 
 class Conflict(MemoryServiceError):

@@ -54,11 +54,23 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 
 def test_the_commands_that_there_are() -> None:
     assert {name for name, _ in commands(main)} >= {
-        *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
+        *(
+            "serve",
+            "health",
+            "add",
+            "retrieve",
+            "list",
+            "labels",
+            "get",
+            "delete",
+            "reset",
+            "import",
+            "export",
+        ),
         *("delete-where", "write"),
         *("stats", "namespaces", "reembed", "undo", "flush", "watch", "restore", "rekey"),
         *("backup write", "backup verify"),
-        *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),
+        *(f"state {name}" for name in ("save", "load", "list", "search", "rename", "delete", "clear")),
     }
 
 
@@ -180,6 +192,15 @@ def test_a_server_without_a_reranker_says_so(run: Run) -> None:
     assert json_lines(run("health", "--json"))[0]["reranker"] == "none"
 
 
+def test_labels_are_printed_with_their_counts(run: Run) -> None:
+    for label in ("topic=travel", "topic=money", "topic=travel", "by=ada"):
+        run("add", "x", "--label", label)
+    assert run("labels", "topic").stdout.split() == ["1", "money", "2", "travel"]
+    assert json_lines(run("labels", "topic", "--prefix", "t", "--json")) == [{"value": "travel", "count": 2}]
+    assert run("labels", "topic", "--limit", "1").stdout.split() == ["1", "money"]
+    assert run("labels", "none").stdout == ""
+
+
 def test_list_is_limited_and_turned_round(run: Run) -> None:
     for text in ("one", "two", "three"):
         run("add", text)
@@ -261,7 +282,15 @@ def test_state(run: Run) -> None:
     assert not any("value" in entry for entry in entries)
     found = json_lines(run("state", "search", "plan/*", "--json"))
     assert [entry["value"] for entry in found] == [{"step": 1}, "plain text"]
-    run("state", "delete", "plan/a", "--expected-version", "1")
+    assert [e["key"] for e in json_lines(run("state", "list", "--prefix", "plan/", "--json"))] == [
+        "plan/a",
+        "plan/b",
+    ]
+    assert run("state", "rename", "plan/a", "plan/c").stdout == "renamed plan/a to plan/c, version 1\n"
+    refused = run("state", "rename", "plan/c", "n", exit_code=1).stderr
+    assert refused.endswith("(STATE_ALREADY_EXISTS)\n")
+    run("state", "rename", "plan/c", "plan/a")
+    run("state", "delete", "plan/a", "--expected-version", "2")
     assert run("state", "clear", "--yes").stdout == "deleted 2 state keys\n"
 
 

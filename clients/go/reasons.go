@@ -67,4 +67,6 @@ const (
 	ReasonWriteRejected Reason = "WRITE_REJECTED"
 	// ReasonQuarantinedNotFound: no write with this id is in quarantine, or it is no longer there.
 	ReasonQuarantinedNotFound Reason = "QUARANTINED_NOT_FOUND"
+	// ReasonStateAlreadyExists: a state with this key already exists.
+	ReasonStateAlreadyExists Reason = "STATE_ALREADY_EXISTS"
 )

@@ -439,7 +439,7 @@ class Retrieval:
     ) -> Ranked:
         """Return the best `limit` results of all pages, in order."""
         queries = options.beyond.queries
-        found = []
+        found: list[Ranked] = []
         for vector, text, mode in asked:
             if found:
                 await give_way()

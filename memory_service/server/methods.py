@@ -103,6 +103,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage, others=_joined_namespaces),
         "Get": _READ,
         "List": _READ,
+        "ListLabelValues": _READ,
         # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,
@@ -119,6 +120,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListStateKeys": _READ,
         "SearchState": _READ,
         "DeleteState": _FORGET,
+        # It returns the description that another writer may have given.
+        "RenameState": _READ_WRITE,
         "ClearState": _FORGET,
     },
     "AdminService": {

@@ -91,6 +91,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";

@@ -35,6 +35,7 @@ import type {
   ItemFilter,
   ItemWriteOptions,
   ListItemsOptions,
+  ListLabelValuesOptions,
   RetrieveOptions,
   ScoreWeights,
   WatchOptions,
@@ -44,6 +45,7 @@ import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./oversee
 import type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";
@@ -88,7 +90,7 @@ const WRITE: Names<WriteOptions> = { ...CALL, requestId: true };
 const PAGES: Names<SearchStateOptions & ListQuarantinedOptions> = { ...CALL, pageSize: true };
 const TRUST: Names<TrustFilter> = named("minTrust", "sources");
 const WITH_REVISION: Names<ItemWriteOptions> = { ...WRITE, expectedRevision: true };
-const WITH_VERSION: Names<DeleteStateOptions & DeleteDocumentOptions> = { ...WRITE, expectedVersion: true };
+const WITH_VERSION: Names<DeleteStateOptions & RenameStateOptions & DeleteDocumentOptions> = { ...WRITE, expectedVersion: true };
 
 const PROVENANCE: Names<Provenance> = named(
   "writer", "credentialId", "source", "sourceUri", "parentIds", "model", "trust", "writeTime",
@@ -153,6 +155,7 @@ const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRe
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
 const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
+const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
 const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, dryRun: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
@@ -175,7 +178,7 @@ const WATCH: Names<WatchOptions> = named("afterRevision", "heartbeatIntervalMs",
 const EXPORT: Names<ExportOptions> = named("afterRevision", "includeEmbedding", "giveUpAfterMs", "signal");
 
 const SAVE_STATE: Names<SaveStateOptions> = { ...WRITE, ...VALUE };
-const LIST_STATE: Names<ListStateKeysOptions> = { ...PAGES, includePreview: true };
+const LIST_STATE: Names<ListStateKeysOptions> = { ...PAGES, prefix: true, includePreview: true };
 
 const MEMORIES: Names<MemoryFilter> = { ...TRUST, ...named("categories", "asOfTime", "minImportance", "labels") };
 
@@ -224,7 +227,7 @@ const MEMORY_CHANGES: Names<MemoryChanges> = named(
 
 const UPDATE_MEMORY: Names<UpdateMemoryOptions> = { ...WITH_VERSION, ...named("keepWording", "decideBy") };
 const DELETE_MEMORY: Names<DeleteMemoryOptions> = { ...WITH_VERSION, includeHistory: true };
-const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit") };
+const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit", "ifNotRevision") };
 
 const EXTRACT: Names<ExtractMemoriesOptions> = {
   ...WRITE,
@@ -334,6 +337,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   retrieve: [RETRIEVE, RETRIEVE],
   get: [null, GET],
   listItems: [LIST],
+  listLabelValues: [null, LIST_LABELS],
   update: [null, CHANGES, WITH_REVISION],
   delete: [null, WITH_REVISION],
   deleteWhere: [DELETE_WHERE],
@@ -346,6 +350,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listStateKeys: [LIST_STATE],
   searchState: [null, PAGES],
   deleteState: [null, WITH_VERSION],
+  renameState: [null, null, WITH_VERSION],
   clearState: [WRITE],
   saveMemory: [null, null, null, SAVE_MEMORY],
   searchMemories: [null, SEARCH_MEMORIES],

@@ -60,6 +60,7 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   BatchAddResponse: ["skipped_count"],
   // An iteration yields the entries of all pages.
   ListResponse: ["revision"],
+  ListLabelValuesResponse: ["revision"],
   DeleteWhereResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
@@ -75,6 +76,7 @@ const REVISION_OF_WRITTEN = [
   "BatchAdd",
   "Update",
   "SaveState",
+  "RenameState",
   "StoreInteraction",
   "StoreResponse",
   "StoreReflection",

@@ -15,6 +15,7 @@ import type {
   ItemWriteOptions,
   JsonValue,
   ListItemsOptions,
+  ListLabelValuesOptions,
   ListNamespacesOptions,
   ListQuarantinedOptions,
   ListStateKeysOptions,
@@ -25,6 +26,7 @@ import type {
   OnDuplicate,
   QuarantineDecision,
   ReembedOptions,
+  RenameStateOptions,
   RetrieveOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -170,6 +172,10 @@ export const MEMORY: Adapters<typeof MemoryService> = {
   list: adapter<ListItemsOptions>([...AMONG, "newestFirst", "pageSize"], async (client, options) => ({
     items: await all(client.listItems(options)),
   })),
+  listLabelValues: adapter<ListLabelValuesOptions & { key?: string }>(
+    ["key", "prefix", "pageSize"],
+    async (client, { key = "", ...options }) => ({ values: await all(client.listLabelValues(key, options)) }),
+  ),
   update: adapter<ItemWriteOptions & Mask & { item?: ImportedItem & Id }>(
     ["item", "updateMask", "expectedRevision", "requestId"],
     async (client, { item, updateMask, ...options }) => {
@@ -217,7 +223,7 @@ export const STATE: Adapters<typeof StateService> = {
       entryWritten(await client.saveState(key, required(value, "SaveStateRequest.value"), options)),
   ),
   loadState: adapter<Key>(["key"], async (client, { key = "" }) => ({ entry: await client.loadState(key) })),
-  listStateKeys: adapter<ListStateKeysOptions>(["includePreview", "pageSize"], async (client, options) => ({
+  listStateKeys: adapter<ListStateKeysOptions>(["prefix", "includePreview", "pageSize"], async (client, options) => ({
     entries: await all(client.listStateKeys(options)),
   })),
   searchState: adapter<SearchStateOptions & { pattern?: string }>(
@@ -227,6 +233,11 @@ export const STATE: Adapters<typeof StateService> = {
   deleteState: adapter<DeleteStateOptions & Key>(
     ["key", "expectedVersion", "requestId"],
     async (client, { key = "", ...options }) => ({ revision: await client.deleteState(key, options) }),
+  ),
+  renameState: adapter<RenameStateOptions & Key & { newKey?: string }>(
+    ["key", "newKey", "expectedVersion", "requestId"],
+    async (client, { key = "", newKey = "", ...options }) =>
+      entryWritten(await client.renameState(key, newKey, options)),
   ),
   clearState: adapter<WriteOptions>(["requestId"], async (client, options) => {
     const { stateCount, revision } = await client.clearState(options);

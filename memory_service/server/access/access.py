@@ -224,10 +224,8 @@ def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
     """Refuse a request with contents that the caller is not allowed to send. Runs for every call."""
     caller = present_caller()
     if in_namespace:
-        name = request.namespace
         others = permission.others(request) if permission.others is not None else ()
-        # An exact name needs no pattern matching.
-        if name not in caller.namespaces and not caller.may_use(name) and (name or not others):
+        if (request.namespace or not others) and not caller.may_use(request.namespace):
             raise PermissionDenied
         for other in others:
             if not caller.may_use(other):

@@ -107,6 +107,8 @@ const (
 	// The quarantine has no write with this id: it was released or deleted, or has expired. Code NOT_FOUND.
 	// Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_QUARANTINED_NOT_FOUND ErrorReason = 29
+	// A state with this key already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "key": ...}.
+	ErrorReason_ERROR_REASON_STATE_ALREADY_EXISTS ErrorReason = 33
 )
 
 // Enum value maps for ErrorReason.
@@ -142,6 +144,7 @@ var (
 		27: "ERROR_REASON_DOCUMENT_ALREADY_EXISTS",
 		28: "ERROR_REASON_WRITE_REJECTED",
 		29: "ERROR_REASON_QUARANTINED_NOT_FOUND",
+		33: "ERROR_REASON_STATE_ALREADY_EXISTS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -174,6 +177,7 @@ var (
 		"ERROR_REASON_DOCUMENT_ALREADY_EXISTS": 27,
 		"ERROR_REASON_WRITE_REJECTED":          28,
 		"ERROR_REASON_QUARANTINED_NOT_FOUND":   29,
+		"ERROR_REASON_STATE_ALREADY_EXISTS":    33,
 	}
 )
 
@@ -208,7 +212,7 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x9c\b\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\xc3\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12#\n" +
@@ -240,7 +244,8 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1a\x12(\n" +
 	"$ERROR_REASON_DOCUMENT_ALREADY_EXISTS\x10\x1b\x12\x1f\n" +
 	"\x1bERROR_REASON_WRITE_REJECTED\x10\x1c\x12&\n" +
-	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1db\x06proto3"
+	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1d\x12%\n" +
+	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!b\x06proto3"
 
 var (
 	file_memory_service_v1_error_reason_proto_rawDescOnce sync.Once
