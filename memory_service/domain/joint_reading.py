@@ -78,6 +78,11 @@ class JointReading(Reading):
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         raise NotImplementedError("namespaces have no common order")
 
+    async def label_values(
+        self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
+    ) -> list[tuple[str, int]]:
+        raise NotImplementedError("only for one namespace")
+
     async def search(self, query: SearchQuery) -> Hits:
         bare = msgspec.structs.replace(query, vector=None)
         queries = {
