@@ -9,6 +9,7 @@ from typing import cast
 import msgspec
 
 from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery, Vector
+from memory_service.ordering import Ordering, SortKey
 from memory_service.reading import Reading
 from memory_service.store import Store
 
@@ -77,6 +78,17 @@ class JointReading(Reading):
 
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         raise NotImplementedError("namespaces have no common order")
+
+    async def ordered(
+        self,
+        item_filter: ItemFilter,
+        ordering: Ordering,
+        limit: int,
+        *,
+        skip: int = 0,
+        begin: SortKey | None = None,
+    ) -> list[tuple[int, SortKey]]:
+        raise NotImplementedError("only for one namespace")
 
     async def label_values(
         self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int

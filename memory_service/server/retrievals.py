@@ -35,6 +35,8 @@ def to_retrieve_options(request: pb.RetrieveRequest) -> RetrieveOptions:
         optional(message, "max_tokens"),
         message.rerank,
         message.record_usage,
+        message.order_by,
+        message.skip,
         _beyond(request, message),
     )
 

@@ -16,6 +16,7 @@ from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._arguments import checked_namespace
 from memory_client.options import MIB, ClientOptions
 
 
@@ -65,7 +66,7 @@ class AsyncMemoryClient(
         """Make a client; `ClientOptions` describes the settings.
 
         Raises:
-            ValueError: A setting is out of range, or credentials would be sent unencrypted.
+            InvalidArgument: A setting is invalid, or credentials would be sent unencrypted.
         """
         options = ClientOptions(
             address=address,
@@ -85,7 +86,7 @@ class AsyncMemoryClient(
             headers=headers or {},
         )
         self._transport = Transport(options)
-        self._namespace = namespace
+        self._namespace = checked_namespace(namespace)
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
@@ -95,7 +96,7 @@ class AsyncMemoryClient(
         """
         view = object.__new__(type(self))
         view._transport = self._transport
-        view._namespace = name
+        view._namespace = checked_namespace(name)
         view._is_view = True
         return view
 

@@ -526,8 +526,8 @@ type MemoryItem struct {
 	//	*MemoryItem_Text
 	//	*MemoryItem_Data
 	Content isMemoryItem_Content `protobuf_oneof:"content"`
-	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Times are used to
-	// filter, never to order: items are ordered by when they were written.
+	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Unless a request has
+	// `order_by`, items are ordered by when they were added, not by this time.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When the item was last written. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -1953,6 +1953,12 @@ type RetrieveOptions struct {
 	// Only items and neighbours from one of these sources; SOURCE_KIND_UNSPECIFIED means an unknown
 	// source. Empty: any.
 	Sources []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the results, as in ListRequest; the first `limit` are returned. Empty: the newest items.
+	// Only without a query; not with max_tokens.
+	OrderBy string `protobuf:"bytes,24,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of results to leave out: the first in the order of `order_by`, without it the newest. 0:
+	// none. Only without a query.
+	Skip int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
 	// Further texts to search for, for example the parts of a question, beside query_text or in its
 	// place. The results of all are ordered by reciprocal rank fusion, see RetrieveResult. Empty: none. At
 	// most 8, each at most 64 KiB.
@@ -1965,7 +1971,7 @@ type RetrieveOptions struct {
 	NeighbourWeight *float64 `protobuf:"fixed64,28,opt,name=neighbour_weight,json=neighbourWeight,proto3,oneof" json:"neighbour_weight,omitempty"`
 	// Return tool calls only together with all of their results, so that the response can be sent to a
 	// model: results whose call is older than the response, and calls with a missing result, are omitted.
-	// False: omit nothing. Only without a query.
+	// False: omit nothing. Only without a query; not with order_by.
 	WholeExchanges bool `protobuf:"varint,29,opt,name=whole_exchanges,json=wholeExchanges,proto3" json:"whole_exchanges,omitempty"`
 	// The time zone of `now` for phrases such as "yesterday" in the texts, as an IANA name such as
 	// "Europe/Berlin". Empty: UTC. Only with a query.
@@ -2163,6 +2169,20 @@ func (x *RetrieveOptions) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *RetrieveOptions) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *RetrieveOptions) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 func (x *RetrieveOptions) GetQueries() []string {
@@ -2880,7 +2900,7 @@ type ListRequest struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Only items that match this expression, as in RetrieveOptions. Empty: all.
 	Filter string `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Reverse the order. False: oldest first.
+	// Reverse the order. False: oldest first. Not with order_by.
 	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,10,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
@@ -2890,7 +2910,15 @@ type ListRequest struct {
 	// The minimum trust of the items, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,12,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items from one of these sources, as in RetrieveOptions. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the items: "create_time", "update_time", "revision" (of the item) or "metadata.KEY", then
+	// nothing, "asc" or "desc", for example "update_time desc". Metadata ascend by type: null, false, true,
+	// numbers, texts by code point (the first 256), lists and objects. Items without the value come last in
+	// both directions; equal ones are ordered by when they were added. An item changed between two pages
+	// may come twice or not at all; others come once. Empty: insertion order.
+	OrderBy string `protobuf:"bytes,14,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of items to leave out at the beginning. 0: none.
+	Skip          int32 `protobuf:"varint,15,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3014,6 +3042,20 @@ func (x *ListRequest) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *ListRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *ListRequest) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ListResponse is one page of items.
@@ -3441,7 +3483,9 @@ type DeleteRequest struct {
 	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from this item.
+	KeepDerived   bool `protobuf:"varint,5,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3504,11 +3548,20 @@ func (x *DeleteRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteResponse is the result of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision of the namespace after the deletion.
-	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The number of other items that were deleted because they were made only from this one.
+	DerivedCount  int64 `protobuf:"varint,2,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3550,6 +3603,13 @@ func (x *DeleteResponse) GetRevision() int64 {
 	return 0
 }
 
+func (x *DeleteResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
+}
+
 // DeleteWhereRequest is the conditions on the items to delete. At least one of session_id, labels, kinds,
 // filter, start_time and end_time is required.
 type DeleteWhereRequest struct {
@@ -3575,7 +3635,9 @@ type DeleteWhereRequest struct {
 	// unchanged. Empty: begin.
 	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Makes a retry safe, as in AddRequest. Each page needs a different one.
-	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from the items that match.
+	KeepDerived   bool `protobuf:"varint,11,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3680,16 +3742,26 @@ func (x *DeleteWhereRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteWhereRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteWhereResponse is the result of DeleteWhere.
 type DeleteWhereResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of items that were deleted, or with `dry_run` would be.
+	// The number of matching items that were deleted, or with `dry_run` would be.
 	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// The revision of the namespace after the deletion.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The token to delete the rest with; items that were added after the first call stay. Empty: nothing
 	// is left.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The number of other items that were deleted because they were made only from those. 0 with
+	// `dry_run`.
+	DerivedCount  int64 `protobuf:"varint,4,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3743,6 +3815,13 @@ func (x *DeleteWhereResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *DeleteWhereResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
 }
 
 // BatchWriteRequest is a list of operations to apply atomically.
@@ -4092,7 +4171,10 @@ type DeleteOperation struct {
 	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// Do nothing if there is no such item. False: the batch is rejected with ITEM_NOT_FOUND.
-	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	AllowMissing bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// Keep what was made only from the item. Otherwise it is deleted too, except items that another
+	// operation of the batch names.
+	KeepDerived   bool `protobuf:"varint,4,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4148,6 +4230,13 @@ func (x *DeleteOperation) GetAllowMissing() bool {
 	return false
 }
 
+func (x *DeleteOperation) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteWhereOperation deletes the items that match all of its conditions, of which at least one is
 // required. The fields are those of DeleteWhereRequest.
 type DeleteWhereOperation struct {
@@ -4163,7 +4252,9 @@ type DeleteWhereOperation struct {
 	// Only items with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only items with a create_time before this. Unset: no bound.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Keep what was made only from the items that match, as in DeleteOperation.
+	KeepDerived   bool `protobuf:"varint,7,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4238,6 +4329,13 @@ func (x *DeleteWhereOperation) GetEndTime() *timestamppb.Timestamp {
 		return x.EndTime
 	}
 	return nil
+}
+
+func (x *DeleteWhereOperation) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
 }
 
 // SaveStateOperation saves a state. The fields are those of SaveStateRequest.
@@ -4468,8 +4566,10 @@ type WriteResult struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether an item was skipped because its id exists.
 	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// The number of items or states that were deleted.
-	DeletedCount  int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The number of items or states that were deleted, without derived ones.
+	DeletedCount int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The number of other items that were deleted because they were made only from those.
+	DerivedCount  int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4556,6 +4656,13 @@ func (x *WriteResult) GetSkipped() bool {
 func (x *WriteResult) GetDeletedCount() int64 {
 	if x != nil {
 		return x.DeletedCount
+	}
+	return 0
+}
+
+func (x *WriteResult) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
 	}
 	return 0
 }
@@ -5183,7 +5290,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xab\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xda\n" +
 	"\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
@@ -5214,7 +5321,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06rerank\x18\x14 \x01(\bR\x06rerank\x12!\n" +
 	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x12 \n" +
 	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x18\n" +
+	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x18 \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x19 \x01(\x05R\x04skip\x12\x18\n" +
 	"\aqueries\x18\x1a \x03(\tR\aqueries\x12(\n" +
 	"\rmin_relevance\x18\x1b \x01(\x01H\x04R\fminRelevance\x88\x01\x01\x12.\n" +
 	"\x10neighbour_weight\x18\x1c \x01(\x01H\x05R\x0fneighbourWeight\x88\x01\x01\x12'\n" +
@@ -5282,7 +5391,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
 	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfb\x04\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xaa\x05\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -5300,7 +5409,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	" \x01(\bR\x10includeEmbedding\x121\n" +
 	"\x05kinds\x18\v \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12 \n" +
 	"\tmin_trust\x18\f \x01(\x01H\x00R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x0e \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x0f \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -5337,16 +5448,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x0eUpdateResponse\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xa4\x01\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc7\x01\n" +
 	"\rDeleteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestIdB\x14\n" +
-	"\x12_expected_revision\",\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\x05 \x01(\bR\vkeepDerivedB\x14\n" +
+	"\x12_expected_revision\"Q\n" +
 	"\x0eDeleteResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x03R\brevision\"\xeb\x03\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12#\n" +
+	"\rderived_count\x18\x02 \x01(\x03R\fderivedCount\"\x8e\x04\n" +
 	"\x12DeleteWhereRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -5362,14 +5475,16 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"page_token\x18\t \x01(\tR\tpageToken\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\n" +
-	" \x01(\tR\trequestId\x1a9\n" +
+	" \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\v \x01(\bR\vkeepDerived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x01\n" +
 	"\x13DeleteWhereResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x93\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12#\n" +
+	"\rderived_count\x18\x04 \x01(\x03R\fderivedCount\"\x93\x01\n" +
 	"\x11BatchWriteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12A\n" +
 	"\n" +
@@ -5394,12 +5509,13 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\x8e\x01\n" +
+	"\x12_expected_revision\"\xb1\x01\n" +
 	"\x0fDeleteOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12#\n" +
-	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x14\n" +
-	"\x12_expected_revision\"\xfa\x02\n" +
+	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12!\n" +
+	"\fkeep_derived\x18\x04 \x01(\bR\vkeepDerivedB\x14\n" +
+	"\x12_expected_revision\"\x9d\x03\n" +
 	"\x14DeleteWhereOperation\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12K\n" +
@@ -5408,7 +5524,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\x129\n" +
 	"\n" +
 	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x1a9\n" +
+	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
+	"\fkeep_derived\x18\a \x01(\bR\vkeepDerived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfd\x01\n" +
@@ -5428,7 +5545,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x12BatchWriteResponse\x128\n" +
 	"\aresults\x18\x01 \x03(\v2\x1e.memory_service.v1.WriteResultR\aresults\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc9\x02\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xee\x02\n" +
 	"\vWriteResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x18\n" +
@@ -5440,7 +5557,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x18\n" +
 	"\askipped\x18\a \x01(\bR\askipped\x12#\n" +
-	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\"K\n" +
+	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\x12#\n" +
+	"\rderived_count\x18\t \x01(\x03R\fderivedCount\"K\n" +
 	"\fResetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
