@@ -74,7 +74,15 @@ func WithEntriesPerPage(entries int) ListOption {
 	return func(s *listSettings) { s.pageSize = entries }
 }
 
-func listSettingsFrom(options []ListOption) (settings listSettings, pageSize int32, err error) {
+func listSettingsFrom(options []ListOption) (includePreview bool, pageSize int32, err error) {
+	settings, pageSize, err := keyListSettingsFrom(options)
+	if err == nil && settings.prefix != "" {
+		err = invalidArgument("", "only ListStateKeys takes WithKeyPrefix")
+	}
+	return settings.includePreview, pageSize, err
+}
+
+func keyListSettingsFrom(options []ListOption) (settings listSettings, pageSize int32, err error) {
 	for _, option := range options {
 		option(&settings)
 	}
@@ -130,7 +138,7 @@ func (c *Client) LoadState(ctx context.Context, key string) (*StateEntry, error)
 // fetched as needed. It takes [WithKeyPrefix], [WithPreviews] and [WithEntriesPerPage].
 func (c *Client) ListStateKeys(ctx context.Context, options ...ListOption) iter.Seq2[*StateEntry, error] {
 	return paged(func(token string) ([]*StateEntry, string, error) {
-		settings, pageSize, err := listSettingsFrom(options)
+		settings, pageSize, err := keyListSettingsFrom(options)
 		if err != nil {
 			return nil, "", err
 		}
@@ -147,12 +155,12 @@ func (c *Client) ListStateKeys(ctx context.Context, options ...ListOption) iter.
 // "[!abc]" any one except these. It takes [WithEntriesPerPage].
 func (c *Client) SearchState(ctx context.Context, pattern string, options ...ListOption) iter.Seq2[*StateEntry, error] {
 	return paged(func(token string) ([]*StateEntry, string, error) {
-		settings, pageSize, err := listSettingsFrom(options)
+		preview, pageSize, err := listSettingsFrom(options)
 		if err != nil {
 			return nil, "", err
 		}
-		if settings.includePreview || settings.prefix != "" {
-			return nil, "", invalidArgument("", "a search takes no WithPreviews and no WithKeyPrefix")
+		if preview {
+			return nil, "", invalidArgument("", "a search takes no WithPreviews: it returns the values")
 		}
 		response, err := invoke(ctx, c, c.states.SearchState, &memoryv1.SearchStateRequest{
 			Namespace: c.namespace, Pattern: pattern, PageSize: pageSize, PageToken: token,

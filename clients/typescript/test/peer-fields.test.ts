@@ -75,6 +75,7 @@ const REVISION_OF_WRITTEN = [
   "BatchAdd",
   "Update",
   "SaveState",
+  "RenameState",
   "StoreInteraction",
   "StoreResponse",
   "StoreReflection",

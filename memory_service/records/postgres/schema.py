@@ -10,8 +10,9 @@ import zlib
 
 from memory_service.records.base import CannotOpen
 from memory_service.records.postgres.database import Async, Database
+from memory_service.records.rules.versions import REMOVING
 
-FORMAT = 1
+FORMAT = 2
 PARTS = 1024
 
 
@@ -112,8 +113,13 @@ OF_NAMESPACES = (
 )
 """Tables with rows of namespaces, except the table of namespaces."""
 
+# Finds the removals of an item or a state.
+_VERSIONS_READ = (
+    f"CREATE INDEX changes_removing ON $.changes (part, uid, subject, revision) WHERE type IN ({REMOVING})",
+)
+
 # The statements that migrate tables to a format from the one before.
-_MIGRATIONS: dict[int, tuple[str, ...]] = {1: _TABLES}
+_MIGRATIONS: dict[int, tuple[str, ...]] = {1: _TABLES, 2: _VERSIONS_READ}
 
 
 async def prepare(connection: Async, database: Database) -> None:

@@ -67,7 +67,7 @@ class PostgresStateStore(StoreCore, StateStore):
         by: Caller = ANYBODY,
     ) -> Receipt:
         async def prepare(connection: Async, page: Page) -> None:
-            # A write of its own: changes of others in a group would still be pending under the old key.
+            # Not in a group, where earlier changes would still be pending under the old key.
             pass
 
         def apply(page: Page) -> Receipt:

@@ -109,6 +109,13 @@ const (
 	ErrorReason_ERROR_REASON_QUARANTINED_NOT_FOUND ErrorReason = 29
 	// A state with this key already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "key": ...}.
 	ErrorReason_ERROR_REASON_STATE_ALREADY_EXISTS ErrorReason = 33
+	// The item or state has no version that was written at this revision, or it is no longer kept, or it was
+	// redacted. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ..., "revision": "3"}, with "key" instead
+	// of "id" for a state.
+	ErrorReason_ERROR_REASON_VERSION_NOT_FOUND ErrorReason = 38
+	// The current version cannot be redacted. Code FAILED_PRECONDITION. Replace or delete the item or state
+	// first. Metadata: {"id": ..., "revision": "3"}, with "key" instead of "id" for a state.
+	ErrorReason_ERROR_REASON_VERSION_IS_CURRENT ErrorReason = 39
 )
 
 // Enum value maps for ErrorReason.
@@ -145,6 +152,8 @@ var (
 		28: "ERROR_REASON_WRITE_REJECTED",
 		29: "ERROR_REASON_QUARANTINED_NOT_FOUND",
 		33: "ERROR_REASON_STATE_ALREADY_EXISTS",
+		38: "ERROR_REASON_VERSION_NOT_FOUND",
+		39: "ERROR_REASON_VERSION_IS_CURRENT",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -178,6 +187,8 @@ var (
 		"ERROR_REASON_WRITE_REJECTED":          28,
 		"ERROR_REASON_QUARANTINED_NOT_FOUND":   29,
 		"ERROR_REASON_STATE_ALREADY_EXISTS":    33,
+		"ERROR_REASON_VERSION_NOT_FOUND":       38,
+		"ERROR_REASON_VERSION_IS_CURRENT":      39,
 	}
 )
 
@@ -212,7 +223,7 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\xc3\b\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x8c\t\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12#\n" +
@@ -245,7 +256,9 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"$ERROR_REASON_DOCUMENT_ALREADY_EXISTS\x10\x1b\x12\x1f\n" +
 	"\x1bERROR_REASON_WRITE_REJECTED\x10\x1c\x12&\n" +
 	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1d\x12%\n" +
-	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!b\x06proto3"
+	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!\x12\"\n" +
+	"\x1eERROR_REASON_VERSION_NOT_FOUND\x10&\x12#\n" +
+	"\x1fERROR_REASON_VERSION_IS_CURRENT\x10'b\x06proto3"
 
 var (
 	file_memory_service_v1_error_reason_proto_rawDescOnce sync.Once

@@ -2661,8 +2661,11 @@ type GetRequest struct {
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Return the item's vector. False: it is omitted.
 	IncludeEmbedding bool `protobuf:"varint,3,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Return the version that was written at this revision, see ListItemVersions; not together with
+	// `include_embedding`. 0: the current one.
+	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetRequest) Reset() {
@@ -2716,6 +2719,13 @@ func (x *GetRequest) GetIncludeEmbedding() bool {
 	return false
 }
 
+func (x *GetRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // GetResponse is the result of Get.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2762,6 +2772,337 @@ func (x *GetResponse) GetItem() *MemoryItem {
 	return nil
 }
 
+// ItemVersion is one version of an item, or its removal.
+type ItemVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace at which it was written or removed.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What became of it.
+	Kind VersionKind `protobuf:"varint,2,opt,name=kind,proto3,enum=memory_service.v1.VersionKind" json:"kind,omitempty"`
+	// When it was written or deleted. Unset: not recorded, as for deletions longer ago than the history is
+	// kept. UTC.
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// The name of the credential that wrote or deleted it. Empty: none, or not recorded.
+	Writer string `protobuf:"bytes,4,opt,name=writer,proto3" json:"writer,omitempty"`
+	// The id of that credential. Empty: none, or not recorded.
+	CredentialId string `protobuf:"bytes,5,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// The item in this version, without its embedding. Unset if it was redacted or removed.
+	Item          *MemoryItem `protobuf:"bytes,6,opt,name=item,proto3" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemVersion) Reset() {
+	*x = ItemVersion{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemVersion) ProtoMessage() {}
+
+func (x *ItemVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemVersion.ProtoReflect.Descriptor instead.
+func (*ItemVersion) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ItemVersion) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ItemVersion) GetKind() VersionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return VersionKind_VERSION_KIND_UNSPECIFIED
+}
+
+func (x *ItemVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ItemVersion) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *ItemVersion) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *ItemVersion) GetItem() *MemoryItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+// ListItemVersionsRequest names the item.
+type ListItemVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+	// ends at about 3 MiB.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListItemVersionsRequest) Reset() {
+	*x = ListItemVersionsRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListItemVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListItemVersionsRequest) ProtoMessage() {}
+
+func (x *ListItemVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListItemVersionsRequest.ProtoReflect.Descriptor instead.
+func (*ListItemVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListItemVersionsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListItemVersionsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListItemVersionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListItemVersionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListItemVersionsResponse is one page of versions.
+type ListItemVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The versions and removals, newest first.
+	Versions []*ItemVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListItemVersionsResponse) Reset() {
+	*x = ListItemVersionsResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListItemVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListItemVersionsResponse) ProtoMessage() {}
+
+func (x *ListItemVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListItemVersionsResponse.ProtoReflect.Descriptor instead.
+func (*ListItemVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListItemVersionsResponse) GetVersions() []*ItemVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListItemVersionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// RedactVersionRequest identifies the version to redact.
+type RedactVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The revision at which the version was written. Required.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactVersionRequest) Reset() {
+	*x = RedactVersionRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactVersionRequest) ProtoMessage() {}
+
+func (x *RedactVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactVersionRequest.ProtoReflect.Descriptor instead.
+func (*RedactVersionRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *RedactVersionRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RedactVersionRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RedactVersionRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// RedactVersionResponse is the result of RedactVersion.
+type RedactVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace, which a redaction does not change.
+	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactVersionResponse) Reset() {
+	*x = RedactVersionResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactVersionResponse) ProtoMessage() {}
+
+func (x *RedactVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactVersionResponse.ProtoReflect.Descriptor instead.
+func (*RedactVersionResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RedactVersionResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // ListRequest selects the items to list in insertion order.
 type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2800,7 +3141,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +3153,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +3166,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRequest) GetNamespace() string {
@@ -2934,7 +3275,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3287,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3300,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListResponse) GetItems() []*MemoryItem {
@@ -3005,7 +3346,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3358,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3371,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -3083,7 +3424,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3095,7 +3436,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3108,7 +3449,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -3149,7 +3490,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3502,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3515,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -3216,7 +3557,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3228,7 +3569,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3241,7 +3582,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -3283,7 +3624,7 @@ type DeleteWhereRequest struct {
 
 func (x *DeleteWhereRequest) Reset() {
 	*x = DeleteWhereRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3636,7 @@ func (x *DeleteWhereRequest) String() string {
 func (*DeleteWhereRequest) ProtoMessage() {}
 
 func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3649,7 @@ func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWhereRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteWhereRequest) GetNamespace() string {
@@ -3397,7 +3738,7 @@ type DeleteWhereResponse struct {
 
 func (x *DeleteWhereResponse) Reset() {
 	*x = DeleteWhereResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3750,7 @@ func (x *DeleteWhereResponse) String() string {
 func (*DeleteWhereResponse) ProtoMessage() {}
 
 func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3763,7 @@ func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWhereResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteWhereResponse) GetDeletedCount() int64 {
@@ -3461,7 +3802,7 @@ type BatchWriteRequest struct {
 
 func (x *BatchWriteRequest) Reset() {
 	*x = BatchWriteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3814,7 @@ func (x *BatchWriteRequest) String() string {
 func (*BatchWriteRequest) ProtoMessage() {}
 
 func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3827,7 @@ func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteRequest.ProtoReflect.Descriptor instead.
 func (*BatchWriteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BatchWriteRequest) GetNamespace() string {
@@ -3530,7 +3871,7 @@ type WriteOperation struct {
 
 func (x *WriteOperation) Reset() {
 	*x = WriteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3542,7 +3883,7 @@ func (x *WriteOperation) String() string {
 func (*WriteOperation) ProtoMessage() {}
 
 func (x *WriteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3555,7 +3896,7 @@ func (x *WriteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteOperation.ProtoReflect.Descriptor instead.
 func (*WriteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WriteOperation) GetOperation() isWriteOperation_Operation {
@@ -3679,7 +4020,7 @@ type AddOperation struct {
 
 func (x *AddOperation) Reset() {
 	*x = AddOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +4032,7 @@ func (x *AddOperation) String() string {
 func (*AddOperation) ProtoMessage() {}
 
 func (x *AddOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +4045,7 @@ func (x *AddOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddOperation.ProtoReflect.Descriptor instead.
 func (*AddOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AddOperation) GetItem() *MemoryItem {
@@ -3736,7 +4077,7 @@ type UpdateOperation struct {
 
 func (x *UpdateOperation) Reset() {
 	*x = UpdateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +4089,7 @@ func (x *UpdateOperation) String() string {
 func (*UpdateOperation) ProtoMessage() {}
 
 func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +4102,7 @@ func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOperation.ProtoReflect.Descriptor instead.
 func (*UpdateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UpdateOperation) GetItem() *MemoryItem {
@@ -3800,7 +4141,7 @@ type DeleteOperation struct {
 
 func (x *DeleteOperation) Reset() {
 	*x = DeleteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +4153,7 @@ func (x *DeleteOperation) String() string {
 func (*DeleteOperation) ProtoMessage() {}
 
 func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +4166,7 @@ func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOperation.ProtoReflect.Descriptor instead.
 func (*DeleteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeleteOperation) GetId() string {
@@ -3871,7 +4212,7 @@ type DeleteWhereOperation struct {
 
 func (x *DeleteWhereOperation) Reset() {
 	*x = DeleteWhereOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +4224,7 @@ func (x *DeleteWhereOperation) String() string {
 func (*DeleteWhereOperation) ProtoMessage() {}
 
 func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +4237,7 @@ func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereOperation.ProtoReflect.Descriptor instead.
 func (*DeleteWhereOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteWhereOperation) GetSessionId() string {
@@ -3961,7 +4302,7 @@ type SaveStateOperation struct {
 
 func (x *SaveStateOperation) Reset() {
 	*x = SaveStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3973,7 +4314,7 @@ func (x *SaveStateOperation) String() string {
 func (*SaveStateOperation) ProtoMessage() {}
 
 func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3986,7 +4327,7 @@ func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveStateOperation.ProtoReflect.Descriptor instead.
 func (*SaveStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SaveStateOperation) GetKey() string {
@@ -4039,7 +4380,7 @@ type DeleteStateOperation struct {
 
 func (x *DeleteStateOperation) Reset() {
 	*x = DeleteStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4392,7 @@ func (x *DeleteStateOperation) String() string {
 func (*DeleteStateOperation) ProtoMessage() {}
 
 func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4405,7 @@ func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStateOperation.ProtoReflect.Descriptor instead.
 func (*DeleteStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteStateOperation) GetKey() string {
@@ -4103,7 +4444,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4115,7 +4456,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4128,7 +4469,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4177,7 +4518,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4189,7 +4530,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4543,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WriteResult) GetId() string {
@@ -4274,7 +4615,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4627,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4640,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -4331,7 +4672,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4684,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4697,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -4396,7 +4737,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4408,7 +4749,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4421,7 +4762,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -4458,7 +4799,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4470,7 +4811,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4483,7 +4824,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -4523,7 +4864,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +4876,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4548,7 +4889,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -4608,7 +4949,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4620,7 +4961,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4633,7 +4974,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -4675,7 +5016,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4687,7 +5028,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4700,7 +5041,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -4962,14 +5303,37 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fcontribution\x18\x05 \x01(\x01R\fcontribution\"e\n" +
 	"\vDegradation\x12<\n" +
 	"\x06reason\x18\x01 \x01(\x0e2$.memory_service.v1.DegradationReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"g\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x83\x01\n" +
 	"\n" +
 	"GetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
-	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
+	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfb\x04\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfd\x01\n" +
+	"\vItemVersion\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x122\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1e.memory_service.v1.VersionKindR\x04kind\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06writer\x18\x04 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x05 \x01(\tR\fcredentialId\x121\n" +
+	"\x04item\x18\x06 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\x83\x01\n" +
+	"\x17ListItemVersionsRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"~\n" +
+	"\x18ListItemVersionsResponse\x12:\n" +
+	"\bversions\x18\x01 \x03(\v2\x1e.memory_service.v1.ItemVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"`\n" +
+	"\x14RedactVersionRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"3\n" +
+	"\x15RedactVersionResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\xfb\x04\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -5201,13 +5565,15 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x17CHANGE_TYPE_STATE_SAVED\x10\x06\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_DELETED\x10\a\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_EXPIRED\x10\b\x12\x1d\n" +
-	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xa1\b\n" +
+	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xf2\t\n" +
 	"\rMemoryService\x12D\n" +
 	"\x03Add\x12\x1d.memory_service.v1.AddRequest\x1a\x1e.memory_service.v1.AddResponse\x12S\n" +
 	"\bBatchAdd\x12\".memory_service.v1.BatchAddRequest\x1a#.memory_service.v1.BatchAddResponse\x12O\n" +
 	"\x06Import\x12 .memory_service.v1.ImportRequest\x1a!.memory_service.v1.ImportResponse(\x01\x12S\n" +
 	"\bRetrieve\x12\".memory_service.v1.RetrieveRequest\x1a#.memory_service.v1.RetrieveResponse\x12D\n" +
-	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12G\n" +
+	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12k\n" +
+	"\x10ListItemVersions\x12*.memory_service.v1.ListItemVersionsRequest\x1a+.memory_service.v1.ListItemVersionsResponse\x12b\n" +
+	"\rRedactVersion\x12'.memory_service.v1.RedactVersionRequest\x1a(.memory_service.v1.RedactVersionResponse\x12G\n" +
 	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12M\n" +
 	"\x06Update\x12 .memory_service.v1.UpdateRequest\x1a!.memory_service.v1.UpdateResponse\x12M\n" +
 	"\x06Delete\x12 .memory_service.v1.DeleteRequest\x1a!.memory_service.v1.DeleteResponse\x12\\\n" +
@@ -5231,102 +5597,108 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_memory_service_v1_memory_proto_goTypes = []any{
-	(ItemKind)(0),                 // 0: memory_service.v1.ItemKind
-	(SourceKind)(0),               // 1: memory_service.v1.SourceKind
-	(Role)(0),                     // 2: memory_service.v1.Role
-	(OnDuplicate)(0),              // 3: memory_service.v1.OnDuplicate
-	(RetrieveMode)(0),             // 4: memory_service.v1.RetrieveMode
-	(DegradationReason)(0),        // 5: memory_service.v1.DegradationReason
-	(ChangeType)(0),               // 6: memory_service.v1.ChangeType
-	(*MemoryItem)(nil),            // 7: memory_service.v1.MemoryItem
-	(*Provenance)(nil),            // 8: memory_service.v1.Provenance
-	(*Embedding)(nil),             // 9: memory_service.v1.Embedding
-	(*ChatMessage)(nil),           // 10: memory_service.v1.ChatMessage
-	(*Model)(nil),                 // 11: memory_service.v1.Model
-	(*Part)(nil),                  // 12: memory_service.v1.Part
-	(*BinaryPart)(nil),            // 13: memory_service.v1.BinaryPart
-	(*ToolCall)(nil),              // 14: memory_service.v1.ToolCall
-	(*ToolCallResult)(nil),        // 15: memory_service.v1.ToolCallResult
-	(*AddRequest)(nil),            // 16: memory_service.v1.AddRequest
-	(*AddResponse)(nil),           // 17: memory_service.v1.AddResponse
-	(*BatchAddRequest)(nil),       // 18: memory_service.v1.BatchAddRequest
-	(*BatchAddResponse)(nil),      // 19: memory_service.v1.BatchAddResponse
-	(*ImportRequest)(nil),         // 20: memory_service.v1.ImportRequest
-	(*ImportResponse)(nil),        // 21: memory_service.v1.ImportResponse
-	(*RetrieveOptions)(nil),       // 22: memory_service.v1.RetrieveOptions
-	(*ScoreWeights)(nil),          // 23: memory_service.v1.ScoreWeights
-	(*RetrieveRequest)(nil),       // 24: memory_service.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),      // 25: memory_service.v1.RetrieveResponse
-	(*RetrieveResult)(nil),        // 26: memory_service.v1.RetrieveResult
-	(*Explanation)(nil),           // 27: memory_service.v1.Explanation
-	(*Contribution)(nil),          // 28: memory_service.v1.Contribution
-	(*Degradation)(nil),           // 29: memory_service.v1.Degradation
-	(*GetRequest)(nil),            // 30: memory_service.v1.GetRequest
-	(*GetResponse)(nil),           // 31: memory_service.v1.GetResponse
-	(*ListRequest)(nil),           // 32: memory_service.v1.ListRequest
-	(*ListResponse)(nil),          // 33: memory_service.v1.ListResponse
-	(*UpdateRequest)(nil),         // 34: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),        // 35: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),         // 36: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),        // 37: memory_service.v1.DeleteResponse
-	(*DeleteWhereRequest)(nil),    // 38: memory_service.v1.DeleteWhereRequest
-	(*DeleteWhereResponse)(nil),   // 39: memory_service.v1.DeleteWhereResponse
-	(*BatchWriteRequest)(nil),     // 40: memory_service.v1.BatchWriteRequest
-	(*WriteOperation)(nil),        // 41: memory_service.v1.WriteOperation
-	(*AddOperation)(nil),          // 42: memory_service.v1.AddOperation
-	(*UpdateOperation)(nil),       // 43: memory_service.v1.UpdateOperation
-	(*DeleteOperation)(nil),       // 44: memory_service.v1.DeleteOperation
-	(*DeleteWhereOperation)(nil),  // 45: memory_service.v1.DeleteWhereOperation
-	(*SaveStateOperation)(nil),    // 46: memory_service.v1.SaveStateOperation
-	(*DeleteStateOperation)(nil),  // 47: memory_service.v1.DeleteStateOperation
-	(*BatchWriteResponse)(nil),    // 48: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),           // 49: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),          // 50: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),         // 51: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),          // 52: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),         // 53: memory_service.v1.WatchResponse
-	(*Change)(nil),                // 54: memory_service.v1.Change
-	(*ExportRequest)(nil),         // 55: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),        // 56: memory_service.v1.ExportResponse
-	nil,                           // 57: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                           // 58: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                           // 59: memory_service.v1.ListRequest.LabelsEntry
-	nil,                           // 60: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                           // 61: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 65: google.protobuf.Value
-	(*StateEntry)(nil),            // 66: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil), // 67: google.protobuf.FieldMask
+	(ItemKind)(0),                    // 0: memory_service.v1.ItemKind
+	(SourceKind)(0),                  // 1: memory_service.v1.SourceKind
+	(Role)(0),                        // 2: memory_service.v1.Role
+	(OnDuplicate)(0),                 // 3: memory_service.v1.OnDuplicate
+	(RetrieveMode)(0),                // 4: memory_service.v1.RetrieveMode
+	(DegradationReason)(0),           // 5: memory_service.v1.DegradationReason
+	(ChangeType)(0),                  // 6: memory_service.v1.ChangeType
+	(*MemoryItem)(nil),               // 7: memory_service.v1.MemoryItem
+	(*Provenance)(nil),               // 8: memory_service.v1.Provenance
+	(*Embedding)(nil),                // 9: memory_service.v1.Embedding
+	(*ChatMessage)(nil),              // 10: memory_service.v1.ChatMessage
+	(*Model)(nil),                    // 11: memory_service.v1.Model
+	(*Part)(nil),                     // 12: memory_service.v1.Part
+	(*BinaryPart)(nil),               // 13: memory_service.v1.BinaryPart
+	(*ToolCall)(nil),                 // 14: memory_service.v1.ToolCall
+	(*ToolCallResult)(nil),           // 15: memory_service.v1.ToolCallResult
+	(*AddRequest)(nil),               // 16: memory_service.v1.AddRequest
+	(*AddResponse)(nil),              // 17: memory_service.v1.AddResponse
+	(*BatchAddRequest)(nil),          // 18: memory_service.v1.BatchAddRequest
+	(*BatchAddResponse)(nil),         // 19: memory_service.v1.BatchAddResponse
+	(*ImportRequest)(nil),            // 20: memory_service.v1.ImportRequest
+	(*ImportResponse)(nil),           // 21: memory_service.v1.ImportResponse
+	(*RetrieveOptions)(nil),          // 22: memory_service.v1.RetrieveOptions
+	(*ScoreWeights)(nil),             // 23: memory_service.v1.ScoreWeights
+	(*RetrieveRequest)(nil),          // 24: memory_service.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),         // 25: memory_service.v1.RetrieveResponse
+	(*RetrieveResult)(nil),           // 26: memory_service.v1.RetrieveResult
+	(*Explanation)(nil),              // 27: memory_service.v1.Explanation
+	(*Contribution)(nil),             // 28: memory_service.v1.Contribution
+	(*Degradation)(nil),              // 29: memory_service.v1.Degradation
+	(*GetRequest)(nil),               // 30: memory_service.v1.GetRequest
+	(*GetResponse)(nil),              // 31: memory_service.v1.GetResponse
+	(*ItemVersion)(nil),              // 32: memory_service.v1.ItemVersion
+	(*ListItemVersionsRequest)(nil),  // 33: memory_service.v1.ListItemVersionsRequest
+	(*ListItemVersionsResponse)(nil), // 34: memory_service.v1.ListItemVersionsResponse
+	(*RedactVersionRequest)(nil),     // 35: memory_service.v1.RedactVersionRequest
+	(*RedactVersionResponse)(nil),    // 36: memory_service.v1.RedactVersionResponse
+	(*ListRequest)(nil),              // 37: memory_service.v1.ListRequest
+	(*ListResponse)(nil),             // 38: memory_service.v1.ListResponse
+	(*UpdateRequest)(nil),            // 39: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),           // 40: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),            // 41: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),           // 42: memory_service.v1.DeleteResponse
+	(*DeleteWhereRequest)(nil),       // 43: memory_service.v1.DeleteWhereRequest
+	(*DeleteWhereResponse)(nil),      // 44: memory_service.v1.DeleteWhereResponse
+	(*BatchWriteRequest)(nil),        // 45: memory_service.v1.BatchWriteRequest
+	(*WriteOperation)(nil),           // 46: memory_service.v1.WriteOperation
+	(*AddOperation)(nil),             // 47: memory_service.v1.AddOperation
+	(*UpdateOperation)(nil),          // 48: memory_service.v1.UpdateOperation
+	(*DeleteOperation)(nil),          // 49: memory_service.v1.DeleteOperation
+	(*DeleteWhereOperation)(nil),     // 50: memory_service.v1.DeleteWhereOperation
+	(*SaveStateOperation)(nil),       // 51: memory_service.v1.SaveStateOperation
+	(*DeleteStateOperation)(nil),     // 52: memory_service.v1.DeleteStateOperation
+	(*BatchWriteResponse)(nil),       // 53: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),              // 54: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),             // 55: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),            // 56: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),             // 57: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),            // 58: memory_service.v1.WatchResponse
+	(*Change)(nil),                   // 59: memory_service.v1.Change
+	(*ExportRequest)(nil),            // 60: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),           // 61: memory_service.v1.ExportResponse
+	nil,                              // 62: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                              // 63: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                              // 64: memory_service.v1.ListRequest.LabelsEntry
+	nil,                              // 65: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                              // 66: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),          // 67: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),    // 68: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 69: google.protobuf.Duration
+	(*structpb.Value)(nil),           // 70: google.protobuf.Value
+	(*StateEntry)(nil),               // 71: memory_service.v1.StateEntry
+	(VersionKind)(0),                 // 72: memory_service.v1.VersionKind
+	(*fieldmaskpb.FieldMask)(nil),    // 73: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	62,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	63,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	63,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	63,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	57,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	62,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	67,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	68,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	68,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	68,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	62,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	67,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	64,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	69,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	63,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	68,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	63,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	62,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	68,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	67,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	62,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	65,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	67,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	70,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5336,19 +5708,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	66,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	71,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	58,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	63,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	63,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	68,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	68,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	63,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	68,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	64,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	69,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5359,80 +5731,88 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	59,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	63,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
-	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
-	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	7,   // 62: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	67,  // 63: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,   // 64: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	29,  // 65: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	60,  // 66: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
-	0,   // 67: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	63,  // 68: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 69: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
-	41,  // 70: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
-	42,  // 71: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
-	43,  // 72: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
-	44,  // 73: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
-	45,  // 74: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
-	46,  // 75: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
-	47,  // 76: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	7,   // 77: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 78: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 79: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	67,  // 80: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	61,  // 81: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 82: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	63,  // 83: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 84: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	65,  // 85: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	64,  // 86: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	49,  // 87: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 88: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	63,  // 89: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	63,  // 90: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	63,  // 91: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	64,  // 92: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	54,  // 93: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 94: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 95: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	66,  // 96: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 97: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	66,  // 98: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 99: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 100: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 101: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 102: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 103: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	32,  // 104: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	34,  // 105: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	36,  // 106: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	38,  // 107: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	40,  // 108: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	50,  // 109: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	52,  // 110: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	55,  // 111: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 112: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 113: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 114: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 115: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 116: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	33,  // 117: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	35,  // 118: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	37,  // 119: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	39,  // 120: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	48,  // 121: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	51,  // 122: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	53,  // 123: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	56,  // 124: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	112, // [112:125] is the sub-list for method output_type
-	99,  // [99:112] is the sub-list for method input_type
-	99,  // [99:99] is the sub-list for extension type_name
-	99,  // [99:99] is the sub-list for extension extendee
-	0,   // [0:99] is the sub-list for field type_name
+	72,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
+	68,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
+	7,   // 58: memory_service.v1.ItemVersion.item:type_name -> memory_service.v1.MemoryItem
+	32,  // 59: memory_service.v1.ListItemVersionsResponse.versions:type_name -> memory_service.v1.ItemVersion
+	64,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	68,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	68,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,   // 63: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
+	1,   // 64: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
+	7,   // 65: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
+	7,   // 66: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	73,  // 67: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,   // 68: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 69: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	65,  // 70: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	0,   // 71: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
+	68,  // 72: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	68,  // 73: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	46,  // 74: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
+	47,  // 75: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
+	48,  // 76: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
+	49,  // 77: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
+	50,  // 78: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
+	51,  // 79: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
+	52,  // 80: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
+	7,   // 81: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 82: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 83: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	73,  // 84: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	66,  // 85: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 86: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	68,  // 87: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	68,  // 88: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	70,  // 89: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	69,  // 90: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	54,  // 91: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 92: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	68,  // 93: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	68,  // 94: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	68,  // 95: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	69,  // 96: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	59,  // 97: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 98: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 99: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	71,  // 100: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 101: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	71,  // 102: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 103: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 104: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 105: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 106: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 107: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	33,  // 108: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
+	35,  // 109: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
+	37,  // 110: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	39,  // 111: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	41,  // 112: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	43,  // 113: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	45,  // 114: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	55,  // 115: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	57,  // 116: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	60,  // 117: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 118: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 119: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 120: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 121: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 122: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	34,  // 123: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
+	36,  // 124: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
+	38,  // 125: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	40,  // 126: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	42,  // 127: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	44,  // 128: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	53,  // 129: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	56,  // 130: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	58,  // 131: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	61,  // 132: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	118, // [118:133] is the sub-list for method output_type
+	103, // [103:118] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -5459,10 +5839,10 @@ func file_memory_service_v1_memory_proto_init() {
 	file_memory_service_v1_memory_proto_msgTypes[6].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[16].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[27].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[29].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[34].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[30].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[34].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{
 		(*WriteOperation_Add)(nil),
 		(*WriteOperation_Update)(nil),
 		(*WriteOperation_Delete)(nil),
@@ -5470,12 +5850,12 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_SaveState)(nil),
 		(*WriteOperation_DeleteState)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[36].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[40].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[41].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[44].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[49].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[50].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[54].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -5485,7 +5865,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   55,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
