@@ -364,8 +364,8 @@ class StateStore(ABC):
     ) -> Receipt:
         """Give a state another key, as two changes: the old key is deleted, by `by`, and the new one saved.
 
-        Its times, description, provenance and kept versions MUST go along, and its version, unless a key of
-        the namespace was removed at this version or a higher one: it then MUST be one above that. MUST raise
+        Its times, description, provenance, kept versions and version MUST stay. If a key of the namespace was
+        removed or renamed at this version or a higher one, the version MUST be one above that. MUST raise
         NotFound, Conflict if `expected_version` is given and is not the version, and AlreadyExists if the
         new key exists; one that has expired is removed first, as a change. The receipt has a stamp of the
         state.

@@ -96,6 +96,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListItemVersions": _READ,
         "RedactVersion": _FORGET,
         "List": _READ,
+        "ListLabelValues": _READ,
         # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,

@@ -151,10 +151,10 @@ class StateServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RenameState(self, request, context):
-        """RenameState gives a value another key, atomically. Times, description and the kept earlier versions go
-        along, and so does the version, unless a key was deleted at this version or a higher one: then the
-        version becomes one above that, so that a version never identifies two values. Watch reports a deletion
-        of `key`, then `new_key` as saved. UndoWrites does not revert it.
+        """RenameState gives a value another key, atomically. Its times, description, earlier versions and version
+        stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
+        above that, because a version never identifies two values. Watch reports `key` as deleted, then
+        `new_key` as saved. UndoWrites does not revert it.
         Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED), STATE_ALREADY_EXISTS if there is a `new_key`.
         Safe to retry with a `request_id`.
         """

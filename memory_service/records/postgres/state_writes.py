@@ -74,7 +74,7 @@ def remove_state(page: Page, key: str, stored: StoredState, kind: ChangeType) ->
 
 
 def rename_state(page: Page, renaming: RenameState, by: Caller, *, keeps_history: bool) -> StateEntry:
-    """Give a state another key, in a write of its own. The entry has no value."""
+    """Give a state another key, in a separate write. The entry has no value."""
     key, new_key = renaming.key, renaming.new_key
     taken = page.states.get(new_key)
     stored = state_to_rename(page.name, renaming, page.states.get(key), taken)

@@ -1432,8 +1432,8 @@ func (x *ToolCallResult) GetIsError() bool {
 // AddRequest is an item to write.
 type AddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-	// "..", "//" or a leading or trailing "/".
+	// The namespace to write to. Required: 1 to 256 bytes of UTF-8 in Unicode
+	// normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The item to write. Required.
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
@@ -3324,6 +3324,208 @@ func (x *ListResponse) GetRevision() int64 {
 	return 0
 }
 
+// ListLabelValuesRequest selects the values of a label.
+type ListLabelValuesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required. One that was never written to has no values.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The key of the label. Required. 1 to 64 bytes.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Only values that begin with this. Empty: all. At most 256 bytes.
+	Prefix string `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// The maximum number of values per page. 0: 100. Values above 1000 are reduced to 1000.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLabelValuesRequest) Reset() {
+	*x = ListLabelValuesRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLabelValuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLabelValuesRequest) ProtoMessage() {}
+
+func (x *ListLabelValuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLabelValuesRequest.ProtoReflect.Descriptor instead.
+func (*ListLabelValuesRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ListLabelValuesRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListLabelValuesRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ListLabelValuesRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *ListLabelValuesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListLabelValuesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListLabelValuesResponse is one page of values.
+type ListLabelValuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The values in ascending order of their code points.
+	Values []*LabelValue `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The revision of the namespace that the page reflects.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLabelValuesResponse) Reset() {
+	*x = ListLabelValuesResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLabelValuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLabelValuesResponse) ProtoMessage() {}
+
+func (x *ListLabelValuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLabelValuesResponse.ProtoReflect.Descriptor instead.
+func (*ListLabelValuesResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ListLabelValuesResponse) GetValues() []*LabelValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *ListLabelValuesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListLabelValuesResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// LabelValue is a value of a label.
+type LabelValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value.
+	Value string `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// The number of items that have the label with this value. At least 1.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LabelValue) Reset() {
+	*x = LabelValue{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LabelValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LabelValue) ProtoMessage() {}
+
+func (x *LabelValue) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LabelValue.ProtoReflect.Descriptor instead.
+func (*LabelValue) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *LabelValue) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *LabelValue) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // UpdateRequest is a change of an item.
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3346,7 +3548,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3560,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3573,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -3424,7 +3626,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3638,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3651,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -3490,7 +3692,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3704,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3717,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -3557,7 +3759,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3771,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3784,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -3624,7 +3826,7 @@ type DeleteWhereRequest struct {
 
 func (x *DeleteWhereRequest) Reset() {
 	*x = DeleteWhereRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3838,7 @@ func (x *DeleteWhereRequest) String() string {
 func (*DeleteWhereRequest) ProtoMessage() {}
 
 func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +3851,7 @@ func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWhereRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DeleteWhereRequest) GetNamespace() string {
@@ -3738,7 +3940,7 @@ type DeleteWhereResponse struct {
 
 func (x *DeleteWhereResponse) Reset() {
 	*x = DeleteWhereResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +3952,7 @@ func (x *DeleteWhereResponse) String() string {
 func (*DeleteWhereResponse) ProtoMessage() {}
 
 func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +3965,7 @@ func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWhereResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteWhereResponse) GetDeletedCount() int64 {
@@ -3802,7 +4004,7 @@ type BatchWriteRequest struct {
 
 func (x *BatchWriteRequest) Reset() {
 	*x = BatchWriteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3814,7 +4016,7 @@ func (x *BatchWriteRequest) String() string {
 func (*BatchWriteRequest) ProtoMessage() {}
 
 func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3827,7 +4029,7 @@ func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteRequest.ProtoReflect.Descriptor instead.
 func (*BatchWriteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BatchWriteRequest) GetNamespace() string {
@@ -3871,7 +4073,7 @@ type WriteOperation struct {
 
 func (x *WriteOperation) Reset() {
 	*x = WriteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +4085,7 @@ func (x *WriteOperation) String() string {
 func (*WriteOperation) ProtoMessage() {}
 
 func (x *WriteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +4098,7 @@ func (x *WriteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteOperation.ProtoReflect.Descriptor instead.
 func (*WriteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WriteOperation) GetOperation() isWriteOperation_Operation {
@@ -4020,7 +4222,7 @@ type AddOperation struct {
 
 func (x *AddOperation) Reset() {
 	*x = AddOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4032,7 +4234,7 @@ func (x *AddOperation) String() string {
 func (*AddOperation) ProtoMessage() {}
 
 func (x *AddOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4045,7 +4247,7 @@ func (x *AddOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddOperation.ProtoReflect.Descriptor instead.
 func (*AddOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AddOperation) GetItem() *MemoryItem {
@@ -4077,7 +4279,7 @@ type UpdateOperation struct {
 
 func (x *UpdateOperation) Reset() {
 	*x = UpdateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4089,7 +4291,7 @@ func (x *UpdateOperation) String() string {
 func (*UpdateOperation) ProtoMessage() {}
 
 func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4102,7 +4304,7 @@ func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOperation.ProtoReflect.Descriptor instead.
 func (*UpdateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UpdateOperation) GetItem() *MemoryItem {
@@ -4141,7 +4343,7 @@ type DeleteOperation struct {
 
 func (x *DeleteOperation) Reset() {
 	*x = DeleteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4355,7 @@ func (x *DeleteOperation) String() string {
 func (*DeleteOperation) ProtoMessage() {}
 
 func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4368,7 @@ func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOperation.ProtoReflect.Descriptor instead.
 func (*DeleteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteOperation) GetId() string {
@@ -4212,7 +4414,7 @@ type DeleteWhereOperation struct {
 
 func (x *DeleteWhereOperation) Reset() {
 	*x = DeleteWhereOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4224,7 +4426,7 @@ func (x *DeleteWhereOperation) String() string {
 func (*DeleteWhereOperation) ProtoMessage() {}
 
 func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4237,7 +4439,7 @@ func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereOperation.ProtoReflect.Descriptor instead.
 func (*DeleteWhereOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DeleteWhereOperation) GetSessionId() string {
@@ -4302,7 +4504,7 @@ type SaveStateOperation struct {
 
 func (x *SaveStateOperation) Reset() {
 	*x = SaveStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4516,7 @@ func (x *SaveStateOperation) String() string {
 func (*SaveStateOperation) ProtoMessage() {}
 
 func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4529,7 @@ func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveStateOperation.ProtoReflect.Descriptor instead.
 func (*SaveStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SaveStateOperation) GetKey() string {
@@ -4380,7 +4582,7 @@ type DeleteStateOperation struct {
 
 func (x *DeleteStateOperation) Reset() {
 	*x = DeleteStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4392,7 +4594,7 @@ func (x *DeleteStateOperation) String() string {
 func (*DeleteStateOperation) ProtoMessage() {}
 
 func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4405,7 +4607,7 @@ func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStateOperation.ProtoReflect.Descriptor instead.
 func (*DeleteStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteStateOperation) GetKey() string {
@@ -4444,7 +4646,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4456,7 +4658,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4469,7 +4671,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4518,7 +4720,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4530,7 +4732,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4543,7 +4745,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WriteResult) GetId() string {
@@ -4615,7 +4817,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4627,7 +4829,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4640,7 +4842,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -4672,7 +4874,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4684,7 +4886,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4697,7 +4899,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -4737,7 +4939,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4749,7 +4951,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4762,7 +4964,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -4799,7 +5001,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4811,7 +5013,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4824,7 +5026,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -4864,7 +5066,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +5078,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +5091,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -4949,7 +5151,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5163,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5176,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -5016,7 +5218,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5028,7 +5230,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5041,7 +5243,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -5360,7 +5562,22 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fListResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision\"\x84\x02\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"\x9c\x01\n" +
+	"\x16ListLabelValuesRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\x94\x01\n" +
+	"\x17ListLabelValuesResponse\x125\n" +
+	"\x06values\x18\x01 \x03(\v2\x1d.memory_service.v1.LabelValueR\x06values\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"8\n" +
+	"\n" +
+	"LabelValue\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x84\x02\n" +
 	"\rUpdateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x121\n" +
 	"\x04item\x18\x02 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12;\n" +
@@ -5565,7 +5782,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x17CHANGE_TYPE_STATE_SAVED\x10\x06\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_DELETED\x10\a\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_EXPIRED\x10\b\x12\x1d\n" +
-	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xf2\t\n" +
+	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xdc\n" +
+	"\n" +
 	"\rMemoryService\x12D\n" +
 	"\x03Add\x12\x1d.memory_service.v1.AddRequest\x1a\x1e.memory_service.v1.AddResponse\x12S\n" +
 	"\bBatchAdd\x12\".memory_service.v1.BatchAddRequest\x1a#.memory_service.v1.BatchAddResponse\x12O\n" +
@@ -5574,7 +5792,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12k\n" +
 	"\x10ListItemVersions\x12*.memory_service.v1.ListItemVersionsRequest\x1a+.memory_service.v1.ListItemVersionsResponse\x12b\n" +
 	"\rRedactVersion\x12'.memory_service.v1.RedactVersionRequest\x1a(.memory_service.v1.RedactVersionResponse\x12G\n" +
-	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12M\n" +
+	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12h\n" +
+	"\x0fListLabelValues\x12).memory_service.v1.ListLabelValuesRequest\x1a*.memory_service.v1.ListLabelValuesResponse\x12M\n" +
 	"\x06Update\x12 .memory_service.v1.UpdateRequest\x1a!.memory_service.v1.UpdateResponse\x12M\n" +
 	"\x06Delete\x12 .memory_service.v1.DeleteRequest\x1a!.memory_service.v1.DeleteResponse\x12\\\n" +
 	"\vDeleteWhere\x12%.memory_service.v1.DeleteWhereRequest\x1a&.memory_service.v1.DeleteWhereResponse\x12Y\n" +
@@ -5597,7 +5816,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                    // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),                  // 1: memory_service.v1.SourceKind
@@ -5638,67 +5857,70 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*RedactVersionResponse)(nil),    // 36: memory_service.v1.RedactVersionResponse
 	(*ListRequest)(nil),              // 37: memory_service.v1.ListRequest
 	(*ListResponse)(nil),             // 38: memory_service.v1.ListResponse
-	(*UpdateRequest)(nil),            // 39: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),           // 40: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),            // 41: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),           // 42: memory_service.v1.DeleteResponse
-	(*DeleteWhereRequest)(nil),       // 43: memory_service.v1.DeleteWhereRequest
-	(*DeleteWhereResponse)(nil),      // 44: memory_service.v1.DeleteWhereResponse
-	(*BatchWriteRequest)(nil),        // 45: memory_service.v1.BatchWriteRequest
-	(*WriteOperation)(nil),           // 46: memory_service.v1.WriteOperation
-	(*AddOperation)(nil),             // 47: memory_service.v1.AddOperation
-	(*UpdateOperation)(nil),          // 48: memory_service.v1.UpdateOperation
-	(*DeleteOperation)(nil),          // 49: memory_service.v1.DeleteOperation
-	(*DeleteWhereOperation)(nil),     // 50: memory_service.v1.DeleteWhereOperation
-	(*SaveStateOperation)(nil),       // 51: memory_service.v1.SaveStateOperation
-	(*DeleteStateOperation)(nil),     // 52: memory_service.v1.DeleteStateOperation
-	(*BatchWriteResponse)(nil),       // 53: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),              // 54: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),             // 55: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),            // 56: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),             // 57: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),            // 58: memory_service.v1.WatchResponse
-	(*Change)(nil),                   // 59: memory_service.v1.Change
-	(*ExportRequest)(nil),            // 60: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),           // 61: memory_service.v1.ExportResponse
-	nil,                              // 62: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                              // 63: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                              // 64: memory_service.v1.ListRequest.LabelsEntry
-	nil,                              // 65: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                              // 66: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),          // 67: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),    // 68: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),      // 69: google.protobuf.Duration
-	(*structpb.Value)(nil),           // 70: google.protobuf.Value
-	(*StateEntry)(nil),               // 71: memory_service.v1.StateEntry
-	(VersionKind)(0),                 // 72: memory_service.v1.VersionKind
-	(*fieldmaskpb.FieldMask)(nil),    // 73: google.protobuf.FieldMask
+	(*ListLabelValuesRequest)(nil),   // 39: memory_service.v1.ListLabelValuesRequest
+	(*ListLabelValuesResponse)(nil),  // 40: memory_service.v1.ListLabelValuesResponse
+	(*LabelValue)(nil),               // 41: memory_service.v1.LabelValue
+	(*UpdateRequest)(nil),            // 42: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),           // 43: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),            // 44: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),           // 45: memory_service.v1.DeleteResponse
+	(*DeleteWhereRequest)(nil),       // 46: memory_service.v1.DeleteWhereRequest
+	(*DeleteWhereResponse)(nil),      // 47: memory_service.v1.DeleteWhereResponse
+	(*BatchWriteRequest)(nil),        // 48: memory_service.v1.BatchWriteRequest
+	(*WriteOperation)(nil),           // 49: memory_service.v1.WriteOperation
+	(*AddOperation)(nil),             // 50: memory_service.v1.AddOperation
+	(*UpdateOperation)(nil),          // 51: memory_service.v1.UpdateOperation
+	(*DeleteOperation)(nil),          // 52: memory_service.v1.DeleteOperation
+	(*DeleteWhereOperation)(nil),     // 53: memory_service.v1.DeleteWhereOperation
+	(*SaveStateOperation)(nil),       // 54: memory_service.v1.SaveStateOperation
+	(*DeleteStateOperation)(nil),     // 55: memory_service.v1.DeleteStateOperation
+	(*BatchWriteResponse)(nil),       // 56: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),              // 57: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),             // 58: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),            // 59: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),             // 60: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),            // 61: memory_service.v1.WatchResponse
+	(*Change)(nil),                   // 62: memory_service.v1.Change
+	(*ExportRequest)(nil),            // 63: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),           // 64: memory_service.v1.ExportResponse
+	nil,                              // 65: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                              // 66: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                              // 67: memory_service.v1.ListRequest.LabelsEntry
+	nil,                              // 68: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                              // 69: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),          // 70: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),    // 71: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 72: google.protobuf.Duration
+	(*structpb.Value)(nil),           // 73: google.protobuf.Value
+	(*StateEntry)(nil),               // 74: memory_service.v1.StateEntry
+	(VersionKind)(0),                 // 75: memory_service.v1.VersionKind
+	(*fieldmaskpb.FieldMask)(nil),    // 76: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	67,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	68,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	68,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	68,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	62,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	67,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	70,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	71,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	71,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	71,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	65,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	70,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	69,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	72,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	68,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	71,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	68,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	67,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	71,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	70,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	67,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	70,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	70,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	73,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5708,19 +5930,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	71,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	74,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	63,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	68,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	68,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	66,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	71,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	71,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	68,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	71,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	69,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	72,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5731,88 +5953,91 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	72,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
-	68,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
+	75,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
+	71,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
 	7,   // 58: memory_service.v1.ItemVersion.item:type_name -> memory_service.v1.MemoryItem
 	32,  // 59: memory_service.v1.ListItemVersionsResponse.versions:type_name -> memory_service.v1.ItemVersion
-	64,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	68,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	68,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	67,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	71,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	71,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 63: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 64: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 65: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	7,   // 66: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	73,  // 67: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,   // 68: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	29,  // 69: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	65,  // 70: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
-	0,   // 71: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	68,  // 72: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	68,  // 73: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
-	46,  // 74: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
-	47,  // 75: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
-	48,  // 76: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
-	49,  // 77: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
-	50,  // 78: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
-	51,  // 79: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
-	52,  // 80: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	7,   // 81: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 82: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 83: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	73,  // 84: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	66,  // 85: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 86: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	68,  // 87: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	68,  // 88: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	70,  // 89: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	69,  // 90: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	54,  // 91: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 92: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	68,  // 93: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	68,  // 94: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	68,  // 95: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	69,  // 96: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	59,  // 97: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 98: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 99: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	71,  // 100: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 101: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	71,  // 102: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 103: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 104: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 105: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 106: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 107: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	33,  // 108: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
-	35,  // 109: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
-	37,  // 110: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	39,  // 111: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	41,  // 112: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	43,  // 113: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	45,  // 114: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	55,  // 115: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	57,  // 116: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	60,  // 117: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 118: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 119: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 120: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 121: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 122: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	34,  // 123: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
-	36,  // 124: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
-	38,  // 125: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	40,  // 126: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	42,  // 127: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	44,  // 128: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	53,  // 129: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	56,  // 130: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	58,  // 131: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	61,  // 132: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	118, // [118:133] is the sub-list for method output_type
-	103, // [103:118] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	41,  // 66: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
+	7,   // 67: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	76,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,   // 69: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 70: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	68,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	0,   // 72: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
+	71,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	71,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	49,  // 75: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
+	50,  // 76: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
+	51,  // 77: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
+	52,  // 78: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
+	53,  // 79: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
+	54,  // 80: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
+	55,  // 81: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
+	7,   // 82: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 83: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 84: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	76,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	69,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 87: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	71,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	71,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	73,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	72,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	57,  // 92: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 93: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	71,  // 94: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	71,  // 95: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	71,  // 96: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	72,  // 97: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	62,  // 98: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 99: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 100: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	74,  // 101: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 102: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	74,  // 103: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 104: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 105: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 106: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 107: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 108: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	33,  // 109: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
+	35,  // 110: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
+	37,  // 111: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	39,  // 112: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
+	42,  // 113: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	44,  // 114: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	46,  // 115: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	48,  // 116: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	58,  // 117: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	60,  // 118: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	63,  // 119: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 120: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 121: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 122: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 123: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 124: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	34,  // 125: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
+	36,  // 126: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
+	38,  // 127: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	40,  // 128: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
+	43,  // 129: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	45,  // 130: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	47,  // 131: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	56,  // 132: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	59,  // 133: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	61,  // 134: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	64,  // 135: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	120, // [120:136] is the sub-list for method output_type
+	104, // [104:120] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -5840,9 +6065,9 @@ func file_memory_service_v1_memory_proto_init() {
 	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[16].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[30].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[34].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[35].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{
 		(*WriteOperation_Add)(nil),
 		(*WriteOperation_Update)(nil),
 		(*WriteOperation_Delete)(nil),
@@ -5850,12 +6075,12 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_SaveState)(nil),
 		(*WriteOperation_DeleteState)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[41].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[44].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[50].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[54].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[47].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[48].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[53].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[57].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -5865,7 +6090,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   60,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

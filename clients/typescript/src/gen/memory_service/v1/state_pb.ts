@@ -107,8 +107,8 @@ export const StateEntrySchema: GenMessage<StateEntry> = /*@__PURE__*/
  */
 export type SaveStateRequest = Message<"memory_service.v1.SaveStateRequest"> & {
   /**
-   * The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-   * "..", "//" or a leading or trailing "/".
+   * The namespace to write to. Required: 1 to 256 bytes of UTF-8 in Unicode
+   * normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
    *
    * @generated from field: string namespace = 1;
    */
@@ -932,10 +932,10 @@ export const StateService: GenService<{
     output: typeof RedactStateVersionResponseSchema;
   },
   /**
-   * RenameState gives a value another key, atomically. Times, description and the kept earlier versions go
-   * along, and so does the version, unless a key was deleted at this version or a higher one: then the
-   * version becomes one above that, so that a version never identifies two values. Watch reports a deletion
-   * of `key`, then `new_key` as saved. UndoWrites does not revert it.
+   * RenameState gives a value another key, atomically. Its times, description, earlier versions and version
+   * stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
+   * above that, because a version never identifies two values. Watch reports `key` as deleted, then
+   * `new_key` as saved. UndoWrites does not revert it.
    * Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED), STATE_ALREADY_EXISTS if there is a `new_key`.
    * Safe to retry with a `request_id`.
    *
