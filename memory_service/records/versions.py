@@ -53,7 +53,7 @@ class VersionStore(ABC):
     async def state_versions(
         self, namespace: str, key: str, before_revision: int | None, limit: int, *, now_us: int
     ) -> list[KeptVersion[StateEntry]]:
-        """Return versions and removals of a state likewise. Removals of all keys at once are not among them."""
+        """Return versions and removals of a state likewise, without removals of all keys at once."""
 
     @abstractmethod
     async def redact_item_version(

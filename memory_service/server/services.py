@@ -104,7 +104,15 @@ class Services:
         labels = LabelListing(self._store, self._checks, self._tokens)
         versions = Versions(self._store, self._checks, self._tokens, item_bytes, state_bytes)
         memories = MemoryServicer(
-            self._items, batches, deleting, labels, self._states, self._retrieval, feed, versions, page_bytes_max
+            self._items,
+            batches,
+            deleting,
+            labels,
+            self._states,
+            self._retrieval,
+            feed,
+            versions,
+            page_bytes_max,
         )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states, versions), server)

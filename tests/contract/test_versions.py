@@ -204,7 +204,7 @@ async def test_a_redacted_version_leaves_that_it_was_there(store: Store) -> None
         assert (_text(third), _text(second)) == ("third", "second")
         assert (first.record, first.removal, first.current) == (None, None, False)
         assert (first.revision, first.time_us) == (1, NOW + SECOND)
-        # What a caller may have written into it is gone.
+        # Its texts by the caller are gone.
         assert first.provenance == Provenance("mallory", "key-2", SourceKind.WEB, trust=0.2)
     assert await store.get_versions(NS, [("a", 1), ("a", 2)]) == {("a", 2): second.record}
     assert await store.namespace(NS) == before

@@ -122,6 +122,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
+from memory_client.versions import ItemVersion, StateVersion, VersionKind
 
 __version__ = "0.1.0"
 
@@ -171,6 +172,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "ItemKind",
+    "ItemVersion",
     "KeyDecision",
     "KeyVerdict",
     "LabelValue",
@@ -216,6 +218,7 @@ __all__ = [
     "ServerInfo",
     "SourceKind",
     "StateEntry",
+    "StateVersion",
     "StorageDecision",
     "ToolCall",
     "ToolCallResult",
@@ -227,6 +230,7 @@ __all__ = [
     "UpdatedMemory",
     "UserMemory",
     "Vector",
+    "VersionKind",
     "WriteOperation",
     "WriteResult",
     "chat_message",

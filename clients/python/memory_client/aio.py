@@ -16,6 +16,7 @@ from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._aio.versions import VersionMethods
 from memory_client.options import MIB, ClientOptions
 
 
@@ -23,6 +24,7 @@ class AsyncMemoryClient(
     MemoryMethods,
     BatchMethods,
     LabelMethods,
+    VersionMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

@@ -30,6 +30,7 @@ import { OverseerMethods } from "./overseer.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
+import { VersionMethods } from "./versions.js";
 
 const METHODS = [
   MemoryMethods,
@@ -39,6 +40,7 @@ const METHODS = [
   KnowledgeMethods,
   OverseerMethods,
   AdminMethods,
+  VersionMethods,
 ];
 
 export interface MemoryClient
@@ -48,7 +50,8 @@ export interface MemoryClient
     InteractionMethods,
     KnowledgeMethods,
     OverseerMethods,
-    AdminMethods {}
+    AdminMethods,
+    VersionMethods {}
 
 /**
  * A client of one memory server, or of several over the same records, bound to one namespace.

@@ -91,6 +91,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -110,3 +111,4 @@ export type {
   WriteOperation,
   WriteResult,
 } from "./write-operations.js";
+export type { ItemVersion, ListVersionsOptions, StateVersion, Version, VersionKind } from "./versions.js";

@@ -102,7 +102,7 @@ def _of_state(entry: StateEntry, revision: int, *, current: bool = False) -> Kep
 def _removals(
     found: Namespace, subject: str, types: tuple[int, ...]
 ) -> Iterator[tuple[int, int, int | None, str | None, str | None]]:
-    """Yield the removals of an item or a state, each with when and by whom, if that is recorded."""
+    """Yield the removals of an item or a state, each with time and writer, if they are recorded."""
     for change in found.changes:
         if change.subject == subject and change.type in types:
             by = found.history.deletions.get(change.revision)

@@ -89,7 +89,7 @@ def _versions(rows: list[Row]) -> dict[int | str, list[Version]]:
                 content,
                 content == REDACTED,
                 kind=ItemKind(kind),
-            )  # fmt: skip
+            )
         )
     return versions
 

@@ -1,4 +1,4 @@
-"""Versions of items and states, read by one statement each and redacted in a transaction of their own."""
+"""Versions of items and states, read by one statement each and redacted in a separate transaction."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _Current(NamedTuple):
 
 
 class PostgresVersionStore(StoreCore, VersionStore):
-    """Each redaction is a transaction of its own."""
+    """Each redaction is a separate transaction."""
 
     async def item_versions(
         self, namespace: str, item_id: str, before_revision: int | None, limit: int, *, now_us: int

@@ -44,7 +44,8 @@ _KEPT_STATES = (
 )
 # The first condition on the type is that of the index.
 _REMOVALS = (
-    "SELECT c.key, c.type, r.time_us, r.writer, r.credential_id FROM changes c LEFT JOIN removals r USING (key)"
+    "SELECT c.key, c.type, r.time_us, r.writer, r.credential_id"
+    " FROM changes c LEFT JOIN removals r USING (key)"
     f" WHERE c.subject = ? AND c.type IN ({REMOVING}) AND +c.type IN (?, ?) AND c.key BETWEEN ? AND ?"
     " ORDER BY c.key DESC LIMIT ?"
 )
