@@ -17,6 +17,7 @@ from memory_service.domain.facts.consolidating import FactConsolidating
 from memory_service.domain.facts.correcting import FactCorrecting
 from memory_service.domain.facts.extracting import FactExtracting
 from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
@@ -99,7 +100,7 @@ class Services:
         """Register every service with a server or a registrar."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
-        deleting = Deleting(self._store, self._retrieval, self._checks, self._tokens)
+        deleting = Deleting(self._store, self._items.committing, self._retrieval, self._checks, self._tokens)
         batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
         labels = LabelListing(self._store, self._checks, self._tokens)
         versions = Versions(self._store, self._checks, self._tokens, item_bytes, state_bytes)
@@ -159,6 +160,7 @@ class Services:
             FactExtracting(parts, saving),
             FactConsolidating(parts, saving),
             reading,
+            UserMemoryPreloading(reading, checks, memory_bytes),
             judging,
         )
 

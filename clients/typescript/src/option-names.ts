@@ -27,6 +27,7 @@ import { named } from "./known-options.js";
 import type {
   AddOptions,
   BatchAddOptions,
+  DeleteOptions,
   DeleteWhereOptions,
   ExportOptions,
   GetOptions,
@@ -145,8 +146,8 @@ const VALUE: Names<Omit<SaveStateOptions, keyof WriteOptions>> = named("expected
 export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O> } = {
   add: { type: true, item: true, onDuplicate: true },
   update: { type: true, id: true, changes: CHANGES, expectedRevision: true },
-  delete: { type: true, id: true, expectedRevision: true, allowMissing: true },
-  delete_where: { type: true, ...CONDITION },
+  delete: { type: true, id: true, expectedRevision: true, allowMissing: true, keepDerived: true },
+  delete_where: { type: true, ...CONDITION, keepDerived: true },
   save_state: { type: true, key: true, value: true, ...VALUE },
   delete_state: { type: true, key: true, expectedVersion: true, allowMissing: true },
 };
@@ -157,8 +158,9 @@ const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRe
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true, revision: true };
 const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
+const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
+const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
 const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
-const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, dryRun: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
   "lexical", "vector", "recency", "recencyHalfLifeMs", "importance", "usage",
@@ -230,7 +232,7 @@ const MEMORY_CHANGES: Names<MemoryChanges> = named(
 
 const UPDATE_MEMORY: Names<UpdateMemoryOptions> = { ...WITH_VERSION, ...named("keepWording", "decideBy") };
 const DELETE_MEMORY: Names<DeleteMemoryOptions> = { ...WITH_VERSION, includeHistory: true };
-const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit") };
+const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit", "ifNotRevision") };
 
 const EXTRACT: Names<ExtractMemoriesOptions> = {
   ...WRITE,
@@ -342,7 +344,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listItems: [LIST],
   listLabelValues: [null, LIST_LABELS],
   update: [null, CHANGES, WITH_REVISION],
-  delete: [null, WITH_REVISION],
+  delete: [null, DELETE],
   deleteWhere: [DELETE_WHERE],
   batchWrite: [null, WRITE],
   reset: [WRITE],

@@ -40,6 +40,8 @@ var notReturned = []string{
 	"next_page_token", "UserMemory.ttl", "Document.ttl",
 	"ListResponse.revision", "ListLabelValuesResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",
 	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
+	// Only WriteResult has it.
+	"DeleteResponse.derived_count", "DeleteWhereResponse.derived_count",
 }
 
 // full returns a message with all fields set except those left out.
