@@ -31,6 +31,7 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.orders import Orders
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
 from memory_service.indexes.turns import WEIGHTS, Turns
@@ -115,6 +116,7 @@ class NamespaceView:
         self.turns = Turns()
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
+        self.orders = Orders()
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
@@ -190,6 +192,7 @@ class NamespaceView:
         self.wait_until_searched()
         self._tables = None
         row = self.row_of(entry.position)
+        self.orders.touch((row,))
         self._expiring(row, -1)
         before = self._conversation(row)
         self._fill(row, entry)
@@ -242,6 +245,7 @@ class NamespaceView:
         self._tables = None
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
+        self.orders.touch(rows.tolist())
         kinds = self.kinds.view[rows]
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
@@ -391,7 +395,8 @@ class NamespaceView:
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
-        return 2000 + kinds + arrays + labels + words + vectors + pending + self.columns.nbytes
+        fields = self.columns.nbytes + self.orders.nbytes
+        return 2000 + kinds + arrays + labels + words + vectors + pending + fields
 
     @property
     def written_count(self) -> int:
