@@ -40,6 +40,10 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    FILE = "file"
+    """A file. Its fragments are searched, not the file itself."""
+    FILE_FRAGMENT = "file_fragment"
+    """A fragment of a file."""
     UNSPECIFIED = "unspecified"
     """A kind that this client does not know."""
 

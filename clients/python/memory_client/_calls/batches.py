@@ -52,6 +52,7 @@ def _set_conditions(message: Any, conditions: DeleteWhereOperation) -> None:
     message.kinds.extend(kind_numbers(conditions.kinds))
     message.filter = conditions.filter
     set_times(message, start_time=conditions.start_time, end_time=conditions.end_time)
+    message.keep_derived = conditions.keep_derived
 
 
 def batch_write(
@@ -90,6 +91,7 @@ def _set_update(message: memory_pb2.UpdateOperation, operation: UpdateOperation)
 def _set_delete(message: memory_pb2.DeleteOperation, operation: DeleteOperation) -> None:
     message.id = operation.id
     message.allow_missing = operation.allow_missing
+    message.keep_derived = operation.keep_derived
     if operation.expected_revision is not None:
         message.expected_revision = operation.expected_revision
 
@@ -141,4 +143,5 @@ def _result(result: memory_pb2.WriteResult) -> WriteResult:
         expire_time=time_to(result, "expire_time"),
         skipped=result.skipped,
         deleted_count=result.deleted_count,
+        derived_count=result.derived_count,
     )
