@@ -218,6 +218,8 @@ class Item(msgspec.Struct, gc=False):
     """0 to 1; None: not set."""
     provenance: Provenance | None = None
     """Provenance of this version; None: UNATTRIBUTED."""
+    ttl_us: int | None = None
+    """How long a refresh lets it live; None: as long as from this version to its expiry."""
     revision: int = 0
     position: int = 0
     wire: bytes | None = None

@@ -275,7 +275,8 @@ def _effect_of(page: Page, mark: Mark) -> Effect | None:
     """Return the effect of a group on the items of a namespace; None: the view reads it from the journal."""
     book, pending = page.book, page.pending
     assert book is not None
-    if pending.fills or pending.uses or pending.moved or len(pending.entries) < len(pending.items):
+    read_again = pending.fills or pending.uses or pending.refreshed or pending.moved
+    if read_again or len(pending.entries) < len(pending.items):
         return None
     effect = Effect(
         uid=book.uid, revision=book.revision, vector_epoch=book.vector_epoch, dimension=book.dimension

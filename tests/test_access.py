@@ -409,6 +409,18 @@ def test_counting_uses_is_writing(guarded: Guarded, filled: str) -> None:
     assert both.call("Retrieve", namespace=filled, options=counting).results
 
 
+def test_letting_items_live_on_is_writing(guarded: Guarded, filled: str) -> None:
+    reader, both = guarded.holding(roles=["read"]), guarded.holding(roles=["read", "write"])
+    there = both.call("Add", namespace=filled, item={"text": "x"}).item.id
+    asked = {"namespace": filled, "id": there, "refresh_ttl": True}
+    assert reader.refused("Get", **asked).reason == "PERMISSION_DENIED"
+    assert both.call("Get", **asked).item.id == there
+    options = {"refresh_ttl": True}
+    refused = reader.refused("Retrieve", namespace=filled, options=options)
+    assert refused.reason == "PERMISSION_DENIED"
+    assert both.call("Retrieve", namespace=filled, options=options).results
+
+
 def test_naming_parents_is_reading(guarded: Guarded, filled: str) -> None:
     writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])
     plain = {"text": "x"}

@@ -85,6 +85,7 @@ def test_every_option_of_a_retrieval_can_be_sent() -> None:
         "max_tokens": 100,
         "rerank": True,
         "record_usage": True,
+        "refresh_ttl": True,
     }
     request = memory.retrieve("n", "q", **FILTERS, **own).request
     assert fields_sent(request.options) == set(memory_pb2.RetrieveOptions.DESCRIPTOR.fields_by_name) - {

@@ -47,6 +47,7 @@ func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) 
 	converted.RecordUsage = o.RecordUsage
 	converted.Queries = o.Queries
 	converted.MinRelevance, converted.NeighbourWeight = o.MinRelevance, o.NeighbourWeight
+	converted.RefreshTtl = o.RefreshTTL
 	converted.WholeExchanges, converted.TimeZone = o.WholeExchanges, o.TimeZone
 	converted.OrderBy = o.OrderBy
 	return converted, nil
@@ -140,11 +141,11 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 // setGet sets the options of a request for one item.
 func (o *MemoryRetrieveOptions) setGet(request *memoryv1.GetRequest) error {
 	rest := *o
-	rest.IncludeEmbeddings = false
+	rest.IncludeEmbeddings, rest.RefreshTTL = false, false
 	if !rest.areDefaults() {
-		return invalidArgument("", "Get takes only WithEmbeddings")
+		return invalidArgument("", "Get takes only WithEmbeddings and WithRefreshTTL")
 	}
-	request.IncludeEmbedding = o.IncludeEmbeddings
+	request.IncludeEmbedding, request.RefreshTtl = o.IncludeEmbeddings, o.RefreshTTL
 	return nil
 }
 

@@ -188,6 +188,8 @@ func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 	switch {
 	case o.Query != "" || o.QueryEmbedding != nil || len(o.Queries) > 0:
 		return unsupported("query")
+	case o.RefreshTTL:
+		return unsupported("refresh_ttl")
 	case o.WholeExchanges:
 		return unsupported("whole_exchanges")
 	case o.Filter != "":

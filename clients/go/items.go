@@ -137,7 +137,7 @@ func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveO
 }
 
 // Get returns one item. It returns [ErrNotFound] if the namespace has no item with this id. It takes
-// [WithEmbeddings].
+// [WithEmbeddings] and [WithRefreshTTL].
 func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetrieveOption) (*Item, error) {
 	request := &memoryv1.GetRequest{Namespace: c.namespace, Id: string(id)}
 	if err := retrieveOptionsFrom(options).setGet(request); err != nil {

@@ -94,6 +94,8 @@ type MemoryRetrieveOptions struct {
 	MinRelevance *float64 `json:"min_relevance,omitempty"`
 	// NeighbourWeight is how much the words of neighbours count, 0 to 1. Nil: 1.
 	NeighbourWeight *float64 `json:"neighbour_weight,omitempty"`
+	// RefreshTTL lets each result live for its time to live from now.
+	RefreshTTL bool `json:"refresh_ttl,omitempty"`
 	// WholeExchanges leaves out tool calls without their results, and results without their call.
 	WholeExchanges bool `json:"whole_exchanges,omitempty"`
 	// TimeZone of phrases such as "yesterday" in the query, an IANA name. Empty: UTC.
@@ -214,6 +216,12 @@ func WithNeighbourWeight(weight float64) MemoryRetrieveOption {
 // Only without a query.
 func WithWholeExchanges() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.WholeExchanges = true }
+}
+
+// WithRefreshTTL lets items live for their time to live from now: the ttl, or the time to the expire time, of
+// the write that set it. They get no new revision.
+func WithRefreshTTL() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.RefreshTTL = true }
 }
 
 // WithTimeZone sets the time zone of phrases such as "yesterday" in the query, for example

@@ -197,11 +197,14 @@ def labels(session: Session, key: str, prefix: str, limit: int) -> None:
 @click.command()
 @click.argument("item_id", metavar="ID")
 @option("--include-embedding", is_flag=True, help="Print the vector of the item as well.")
+@option("--refresh-ttl", is_flag=True, help="Let it live for its time to live from now.")
 @revision_option
 @client_command
-def get(session: Session, item_id: str, include_embedding: bool, revision: int) -> None:
+def get(session: Session, item_id: str, include_embedding: bool, refresh_ttl: bool, revision: int) -> None:
     """Print all fields of the item ID."""
-    item = session.client.get(item_id, include_embedding=include_embedding, revision=revision)
+    item = session.client.get(
+        item_id, include_embedding=include_embedding, revision=revision, refresh_ttl=refresh_ttl
+    )
     session.tell(item, rendering.fields(item))
 
 

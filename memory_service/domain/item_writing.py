@@ -64,6 +64,7 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
         importance=draft.importance,
         provenance=provenance,
     )
+    item.ttl_us = None if item.expire_us is None else item.expire_us - now
     model = CLIENT_MODEL if draft.embedding is not None else ""
     text = search_text(draft.content, item.kind)
     return ItemWrite(
@@ -83,9 +84,10 @@ def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: i
     if "create_time" in fields:
         item.create_us = now if draft.create_us is None else draft.create_us
     if "ttl" in fields and draft.ttl_us is not None:
-        item.expire_us = now + draft.ttl_us
+        item.expire_us, item.ttl_us = now + draft.ttl_us, draft.ttl_us
     elif "expire_time" in fields:
         item.expire_us = draft.expire_us
+        item.ttl_us = None if item.expire_us is None else item.expire_us - now
     item.facet = current_facet(item)
     whole = fields >= UPDATABLE - {"ttl", "expire_time"}
     item.provenance = of_update(current, whole=whole, content="content" in fields)

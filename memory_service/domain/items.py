@@ -39,6 +39,7 @@ from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import Attribution, attribute_states, provenance_again
 from memory_service.domain.quarantine import Intended
+from memory_service.domain.refreshing import refreshed
 from memory_service.domain.result_pages import PageShape
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
@@ -238,15 +239,17 @@ class Items:
 
     # --- reading ------------------------------------------------------------------------------
 
-    async def get(self, namespace: str, item_id: str, *, include_embedding: bool) -> Item:
-        """Return an item. Raises NotFound."""
+    async def get(
+        self, namespace: str, item_id: str, *, include_embedding: bool, refresh_ttl: bool = False
+    ) -> Item:
+        """Return an item; with `refresh_ttl` it lives for its time to live from now. Raises NotFound."""
         self._checks.namespace(namespace)
         self._checks.item_id(item_id)
         found = await self._store.get_items(namespace, [item_id], with_embedding=include_embedding)
         item = found.get(item_id)
         if item is None or item.expired(now_us()):
             raise NotFound.item(namespace, item_id)
-        return item
+        return (await refreshed(self._store, namespace, [item]))[0] if refresh_ttl else item
 
     async def list_items(
         self,

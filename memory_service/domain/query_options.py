@@ -18,6 +18,7 @@ class QueryOptions(msgspec.Struct, frozen=True):
     neighbour_weight: float | None = None
     time_zone: str = ""
     whole_exchanges: bool = False
+    refresh_ttl: bool = False
 
     @property
     def neighbours_weigh(self) -> float:

@@ -33,6 +33,7 @@ from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.query_options import NO_OPTIONS, QueryOptions
 from memory_service.domain.query_understanding import NOTHING, QueryReader
 from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, rank
+from memory_service.domain.refreshing import refresh_all
 from memory_service.domain.relevance import Relevance
 from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
@@ -209,6 +210,9 @@ class Retrieval:
             names = page.namespaces or [namespace] * len(page.items)
             for name, positions in positions_by_name(names, page.items).items():
                 await self._store.record_uses(name, positions, by=present_caller())
+        if options.beyond.refresh_ttl and page.items:
+            names = page.namespaces or [namespace] * len(page.items)
+            await refresh_all(self._store, names, page.items)
         return page
 
     def _check(self, namespace: str, options: RetrieveOptions) -> None:

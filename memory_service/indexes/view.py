@@ -273,6 +273,14 @@ class NamespaceView:
             if (row := self._find(position)) is not None:
                 self.use_counts.view[row] = max(self.use_counts.view[row], count)
 
+    def refresh_expiry(self, expiries: Mapping[int, int]) -> None:
+        """Set when the items at these positions expire, which expired before; missing ones are skipped."""
+        if expiries:
+            self.index_pending()
+        for position, expire_us in expiries.items():
+            if (row := self._find(position)) is not None:
+                self.expire_us.view[row] = expire_us
+
     def _find(self, position: int) -> int | None:
         """Return the row of an item; None if it is not in the view."""
         row = self.row_of(position)

@@ -293,6 +293,17 @@ class ItemStore(ABC):
         twice.
         """
 
+    @abstractmethod
+    async def refresh_expiry(
+        self, namespace: str, positions: Sequence[int], now_us: int, *, by: Caller = ANYBODY
+    ) -> None:
+        """Let the items at these positions live for their time to live from `now_us`, unless they live longer
+        anyway. That is their `ttl_us`, or if they have none, the time from their version to its expiry.
+
+        Like `record_uses` it is durable, visible to all reads that begin afterwards, and not a change. Items
+        that do not expire, or have expired at `now_us`, and positions without an item are ignored.
+        """
+
 
 class PendingStore(ABC):
     """Vectors that are still to come.

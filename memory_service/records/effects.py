@@ -26,6 +26,8 @@ class Effect:
     """All vectors of the namespace with this `uid` were given up."""
     uid: int = 0
     use_counts: dict[int, int] = field(default_factory=dict)
+    expiries: dict[int, int] = field(default_factory=dict)
+    """When refreshed items expire, by position."""
     revision: int | None = None
     vector_epoch: int = 0
     dimension: int = 0
@@ -35,7 +37,7 @@ class Effect:
         if self.revision is not None:
             # These do not raise the revision, so a view at this revision may lack them. Applying them twice
             # is harmless.
-            maybe = self.moved or bool(self.filled)
+            maybe = self.moved or bool(self.filled) or bool(self.expiries)
             if self.revision < view.revision or (self.revision == view.revision and not maybe):
                 return False
         self._put(view)
@@ -59,5 +61,6 @@ class Effect:
         for entry, keep_vector in self.replaced:
             if entry.position in added:
                 view.replace(entry, keep_vector=keep_vector)
+        view.refresh_expiry(self.expiries)
         if self.use_counts:
             view.record_uses(self.use_counts)

@@ -78,6 +78,10 @@ class Rows(ABC):
         """Return the positions of the items that were used, in any order, and their use counts."""
 
     @abstractmethod
+    def expiries(self) -> tuple[Positions, NDArray[np.int64]]:
+        """Return the positions of the items whose expiry was refreshed, in any order, and their expiry."""
+
+    @abstractmethod
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
         """Return the keys of the vectors of these items; 0 if an item has none or does not exist."""
 

@@ -53,14 +53,15 @@ def texts_of(item: Item) -> ItemTexts:
 
 def item_of(row: Sequence[Any], no_vector_key: int) -> Item:
     """Decode an item from its position, id, revision, session id, times of creation, update and expiry,
-    labels, metadata, content, vector key, facet, importance and provenance, and optionally its embedding.
+    labels, metadata, content, vector key, facet, importance, provenance and time to live, and optionally its
+    embedding.
 
     Only vectors whose keys are above `no_vector_key` exist.
     """
     (
         position, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
-        vector, facet, importance, provenance,
-    ) = row[:14]  # fmt: skip
+        vector, facet, importance, provenance, ttl_us,
+    ) = row[:15]  # fmt: skip
     return Item(
         id=item_id,
         session_id=session_id,
@@ -70,11 +71,12 @@ def item_of(row: Sequence[Any], no_vector_key: int) -> Item:
         expire_us=expire_us,
         labels=_object(labels) if labels else {},
         metadata=None if metadata is None else _object(metadata),
-        embedding=vector_of(row[14]) if len(row) > 14 and vector > no_vector_key else None,
+        embedding=vector_of(row[15]) if len(row) > 15 and vector > no_vector_key else None,
         embedded=vector > no_vector_key,
         facet=None if facet is None else _facet(facet),
         importance=importance,
         provenance=provenance_of(provenance),
+        ttl_us=ttl_us,
         revision=revision,
         position=position,
     )

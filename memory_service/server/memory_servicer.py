@@ -206,7 +206,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if request.revision:
             item = await self._item_at(request)
         else:
-            item = await self._items.get(request.namespace, request.id, include_embedding=include)
+            item = await self._items.get(
+                request.namespace, request.id, include_embedding=include, refresh_ttl=request.refresh_ttl
+            )
         response = pb.GetResponse()
         fill_item(response.item, item, include_embedding=include)
         return response
@@ -214,6 +216,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def _item_at(self, request: pb.GetRequest) -> Item:
         if request.include_embedding:
             raise InvalidArgument("include_embedding", "cannot be given together with revision")
+        if request.refresh_ttl:
+            raise InvalidArgument("refresh_ttl", "cannot be given together with revision")
         return await self._versions.item(request.namespace, request.id, request.revision)
 
     async def ListItemVersions(

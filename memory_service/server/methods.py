@@ -57,8 +57,13 @@ _WRITE_MORE = frozenset({Role.WRITE})
 
 
 def _recording_usage(request: Any) -> frozenset[Role]:
-    # A use count is stored, and changes results of other callers.
-    return _WRITE_MORE if request.options.record_usage else _NOTHING_MORE
+    # A use count or an expiry is stored, and changes results of other callers.
+    options = request.options
+    return _WRITE_MORE if options.record_usage or options.refresh_ttl else _NOTHING_MORE
+
+
+def _refreshing(request: Any) -> frozenset[Role]:
+    return _WRITE_MORE if request.refresh_ttl else _NOTHING_MORE
 
 
 def _joined_namespaces(request: Any) -> Sequence[str]:
@@ -106,7 +111,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "BatchAdd": _ADD,
         "Import": Method(Audit.WRITE_IN_PARTS, _WRITE_MORE, added=_naming_parents),
         "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage, others=_joined_namespaces),
-        "Get": _READ,
+        "Get": Method(Audit.READ, _READ_MORE, added=_refreshing),
         "ListItemVersions": _READ,
         "RedactVersion": _FORGET,
         "List": _READ,

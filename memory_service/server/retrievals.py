@@ -45,7 +45,8 @@ def _beyond(request: pb.RetrieveRequest, message: pb.RetrieveOptions) -> QueryOp
     """Return the options that are rarely used; one value if none is."""
     min_relevance = optional(message, "min_relevance")
     neighbour_weight = optional(message, "neighbour_weight")
-    given = message.queries or request.namespaces or message.whole_exchanges or message.time_zone
+    rare = (message.queries, request.namespaces, message.time_zone, message.whole_exchanges)
+    given = any(rare) or message.refresh_ttl
     if not given and min_relevance is None and neighbour_weight is None:
         return NO_OPTIONS
     return QueryOptions(
@@ -55,6 +56,7 @@ def _beyond(request: pb.RetrieveRequest, message: pb.RetrieveOptions) -> QueryOp
         neighbour_weight,
         message.time_zone,
         message.whole_exchanges,
+        message.refresh_ttl,
     )
 
 

@@ -356,7 +356,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip", "queries", "min_relevance", "neighbour_weight", "whole_exchanges", "time_zone")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip", "queries", "min_relevance", "neighbour_weight", "whole_exchanges", "time_zone", "refresh_ttl")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -394,6 +394,7 @@ class RetrieveOptions(_message.Message):
     NEIGHBOUR_WEIGHT_FIELD_NUMBER: _ClassVar[int]
     WHOLE_EXCHANGES_FIELD_NUMBER: _ClassVar[int]
     TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    REFRESH_TTL_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -424,7 +425,8 @@ class RetrieveOptions(_message.Message):
     neighbour_weight: float
     whole_exchanges: bool
     time_zone: str
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ..., min_relevance: _Optional[float] = ..., neighbour_weight: _Optional[float] = ..., whole_exchanges: bool = ..., time_zone: _Optional[str] = ...) -> None: ...
+    refresh_ttl: bool
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ..., min_relevance: _Optional[float] = ..., neighbour_weight: _Optional[float] = ..., whole_exchanges: bool = ..., time_zone: _Optional[str] = ..., refresh_ttl: bool = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
@@ -515,16 +517,18 @@ class Degradation(_message.Message):
     def __init__(self, reason: _Optional[_Union[DegradationReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
-    __slots__ = ("namespace", "id", "include_embedding", "revision")
+    __slots__ = ("namespace", "id", "include_embedding", "revision", "refresh_ttl")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    REFRESH_TTL_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     include_embedding: bool
     revision: int
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ..., revision: _Optional[int] = ...) -> None: ...
+    refresh_ttl: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ..., revision: _Optional[int] = ..., refresh_ttl: bool = ...) -> None: ...
 
 class GetResponse(_message.Message):
     __slots__ = ("item",)

@@ -73,6 +73,8 @@ def refresh(rows: Rows, view: NamespaceView, frozen: FrozenView) -> NDArray[np.i
     vector_keys[gone] = 0
     used, use_counts = rows.uses()
     view.use_counts.view[_rows_of(used, view.positions.view)] = use_counts
+    refreshed, expire_us = rows.expiries()
+    view.expire_us.view[_rows_of(refreshed, view.positions.view)] = expire_us
     view.recount()
     _read_late_vectors(rows, view, vector_keys)
     return vector_keys

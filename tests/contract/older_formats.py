@@ -27,6 +27,9 @@ _KEY = "uid INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL"
 _TAKE_AWAY = {
     8: (
         "DROP TABLE parents",
+        "DROP INDEX items_refreshed",
+        "ALTER TABLE items DROP COLUMN ttl_us",
+        "ALTER TABLE item_history DROP COLUMN ttl_us",
         "DROP INDEX changes_removing",
         "ALTER TABLE state_history DROP COLUMN revision",
         "ALTER TABLE namespaces DROP COLUMN settings",

@@ -132,6 +132,8 @@ export interface RetrieveOptions extends CallOptions, ItemFilter {
    * with a query.
    */
   readonly neighbourWeight?: number | undefined;
+  /** Let each result live for its time to live from now; it gets no new revision. */
+  readonly refreshTtl?: boolean | undefined;
   /** Leave out tool calls without all of their results, and results without their call. Only without a query. */
   readonly wholeExchanges?: boolean | undefined;
   /** Time zone of "yesterday" in the query, such as "Europe/Berlin". Undefined: UTC. Only with a query. */
@@ -171,6 +173,11 @@ export interface GetOptions extends CallOptions {
   readonly includeEmbedding?: boolean | undefined;
   /** Return the version that was written at this revision. Undefined: the current one. */
   readonly revision?: number | undefined;
+  /**
+   * Let it live for its time to live from now: the one of the write that set its expiry. It gets no new revision. Not
+   * with a revision.
+   */
+  readonly refreshTtl?: boolean | undefined;
 }
 
 /** Which items are listed, and how. */

@@ -134,9 +134,9 @@ export abstract class MemoryMethods extends Bound {
    * @throws NotFoundError - the namespace has no item with this id, or the version is not kept
    */
   async get(id: string, options: GetOptions = {}): Promise<MemoryItem> {
-    const { includeEmbedding = false, revision = 0 } = options;
+    const { includeEmbedding = false, revision = 0, refreshTtl = false } = options;
     const at = int64From(revision, "revision");
-    const request = { namespace: this.boundTo, id, includeEmbedding, revision: at };
+    const request = { namespace: this.boundTo, id, includeEmbedding, revision: at, refreshTtl };
     return itemTo((await this.transport.unary(method.get, request, options)).item);
   }
 

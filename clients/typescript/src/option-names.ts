@@ -163,7 +163,7 @@ export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O>
 const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
 const BATCH_ADD: Names<BatchAddOptions> = { ...WRITE, onDuplicate: true };
 const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRecords") };
-const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true, revision: true };
+const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true, revision: true, refreshTtl: true };
 const AMONG: Names<ItemFilter> = {
   ...CONDITION,
   ...TRUST,
@@ -185,7 +185,7 @@ const RETRIEVE: Names<RetrieveOptions> = {
   ...AMONG,
   ...MATCHED,
   ...named("embedding", "now", "contextWindow", "rerank", "recordUsage", "queries", "namespaces", "minRelevance"),
-  ...named("neighbourWeight", "wholeExchanges", "timeZone"),
+  ...named("neighbourWeight", "refreshTtl", "wholeExchanges", "timeZone"),
   weights: WEIGHTS,
 };
 

@@ -60,6 +60,7 @@ export function retrievalFrom(
     queries: [...(options.queries ?? [])],
     minRelevance: options.minRelevance,
     neighbourWeight: options.neighbourWeight,
+    refreshTtl: options.refreshTtl ?? false,
     wholeExchanges: options.wholeExchanges ?? false,
     timeZone: options.timeZone ?? "",
   };

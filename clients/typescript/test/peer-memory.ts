@@ -170,7 +170,7 @@ export const MEMORY: Adapters<typeof MemoryService> = {
     ["options", "namespaces"],
     (client, { options = {}, namespaces = [] }) => retrieved(client, { ...options, namespaces }),
   ),
-  get: adapter<GetOptions & Id>(["id", "includeEmbedding", "revision"], async (client, { id = "", ...options }) => ({
+  get: adapter<GetOptions & Id>(["id", "includeEmbedding", "revision", "refreshTtl"], async (client, { id = "", ...options }) => ({
     item: await client.get(id, options),
   })),
   listItemVersions: adapter<ListVersionsOptions & Id>(

@@ -45,6 +45,7 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "queries",
     "minRelevance",
     "neighbourWeight",
+    "refreshTtl",
     "wholeExchanges",
     "timeZone",
   ],

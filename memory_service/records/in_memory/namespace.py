@@ -180,6 +180,18 @@ class Namespace:
         self.history.note(cut_short(self.history.of_item(item)))
         self.remove(item, ChangeType.ITEM_EXPIRED)
 
+    def refresh_expiry(self, position: int, at_us: int) -> None:
+        """Let an item live for its time to live from now, unless it has expired."""
+        item = self.items.get(self.ids.get(position, ""))
+        if item is None or item.expire_us is None or item.expired(at_us):
+            return
+        ttl_us = item.expire_us - item.update_us if item.ttl_us is None else item.ttl_us
+        expire_us = max(item.expire_us, at_us + ttl_us)
+        self.items[item.id] = msgspec.structs.replace(
+            item, ttl_us=ttl_us, expire_us=expire_us, wire=None, framed=None
+        )
+        self.view.refresh_expiry({position: expire_us})
+
     def fill(self, fill: VectorFill) -> bool:
         """Give a pending item its vector; return False if it is missing, not pending, or has changed."""
         item = self.items.get(self.ids.get(fill.position, ""))

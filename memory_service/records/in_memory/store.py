@@ -152,6 +152,13 @@ class InMemoryStore(InMemoryVersionStore, Store):
             found.use_counts.update(used)
             found.view.record_uses({position: found.use_counts[position] for position in used})
 
+    async def refresh_expiry(
+        self, namespace: str, positions: Sequence[int], now_us: int, *, by: Caller = ANYBODY
+    ) -> None:
+        if (found := self._namespaces.get(namespace)) is not None:
+            for position in positions:
+                found.refresh_expiry(position, now_us)
+
     async def read(self, namespace: str) -> Reading:
         found = self._namespaces.get(namespace)
         return NOTHING if found is None else InMemoryReading(found)

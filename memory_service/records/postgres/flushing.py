@@ -132,6 +132,13 @@ async def _items(out: Flush, pages: Sequence[Page]) -> None:
     for table in ("items", "item_history"):
         await out.do(f"DELETE FROM $.{table} i USING {{w}} WHERE {at}", (*_KEY, "position"), gone)
     await _written_items(out, pages, at)
+    await out.do(
+        "UPDATE $.items i SET ttl_us = coalesce(i.ttl_us, i.expire_us - i.update_us), expire_us ="
+        " greatest(i.expire_us, w.time_us + coalesce(i.ttl_us, i.expire_us - i.update_us))"
+        f" FROM {{w}} WHERE {at} AND i.expire_us > w.time_us",
+        (*_KEY, "position", "time_us"),
+        [(*_key(page), *each) for page in pages for each in sorted(page.pending.refreshed.items())],
+    )
     await _parents(out, pages, gone)
 
 

@@ -70,3 +70,13 @@ class PostgresItemStore(StoreCore, ItemStore):
                 page.pending.uses.update(Counter(positions))
 
         await self._write(namespace, by, Needs(), apply)
+
+    async def refresh_expiry(
+        self, namespace: str, positions: Sequence[int], now_us: int, *, by: Caller = ANYBODY
+    ) -> None:
+        def apply(page: Page) -> None:
+            if page.book is not None and positions:
+                page.open(0)
+                page.pending.refreshed.update(dict.fromkeys(positions, now_us))
+
+        await self._write(namespace, by, Needs(), apply)

@@ -130,6 +130,8 @@ async def _effects(mark: Mark, info: NamespaceInfo, positions: set[int], rows: l
             items.added.append(entry)
         else:
             items.replaced.append((entry, False))
+        if item.expire_us is not None:
+            items.expiries[item.position] = item.expire_us
         if count:
             uses.use_counts[item.position] = count
     there = {row[0] for row in rows}

@@ -151,6 +151,8 @@ class Pending:
     fills: list[tuple[int, int, bytes | None]] = field(default_factory=list)
     """Position, key and vector."""
     uses: Counter[int] = field(default_factory=Counter)
+    refreshed: dict[int, int] = field(default_factory=dict)
+    """Positions of items whose expiry is refreshed, and from when on they live."""
     states: dict[str, StoredState | None] = field(default_factory=dict)
     keep_states: list[tuple[str, int]] = field(default_factory=list)
     kept_states: list[tuple[StateRow, int]] = field(default_factory=list)
@@ -253,7 +255,7 @@ class Page:
         """Return the positions that views must read again."""
         p = self.pending
         filled = (fill[0] for fill in p.fills)
-        return sorted({*p.items, *p.removed, *filled, *p.uses, *p.moved})
+        return sorted({*p.items, *p.removed, *filled, *p.uses, *p.refreshed, *p.moved})
 
 
 def book_of(name: str, row: Row) -> Book:

@@ -180,6 +180,14 @@ class PostgresRows(Rows):
         read = np.fromiter(rows, [("position", np.int64), ("count", np.int64)])
         return read["position"], read["count"]
 
+    def expiries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows = self._fetch(
+            "SELECT position, expire_us FROM $.items WHERE part = %s AND uid = %s"
+            " AND expire_us > update_us + ttl_us"
+        )
+        read = np.fromiter(rows, [("position", np.int64), ("expire_us", np.int64)])
+        return read["position"], read["expire_us"]
+
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
         keys: dict[int, int] = dict(self._fetch(self._some("position, vector_key"), list(positions)))
         return self._keys_of_vectors([keys.get(position, 0) for position in positions])

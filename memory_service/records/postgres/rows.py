@@ -12,7 +12,7 @@ from memory_service.records.stored_values import encode_provenance, provenance_o
 
 ITEM_COLUMNS = (
     *("position", "id", "revision", "session_id", "create_us", "update_us", "expire_us", "labels"),
-    *("metadata", "content", "vector_key", "facet", "importance", "provenance"),
+    *("metadata", "content", "vector_key", "facet", "importance", "provenance", "ttl_us"),
 )
 STATE_COLUMNS = (
     *("key", "version", "create_us", "update_us", "expire_us", "description", "revision", "value"),
@@ -69,6 +69,7 @@ class ItemRow(NamedTuple):
     kind: int
     importance: float | None
     provenance: str | None
+    ttl_us: int | None
     terms: bytes
     vector_key: int
     embedding: bytes | None
@@ -104,7 +105,7 @@ def item_row(write: ItemWrite, terms: bytes, vector_key: int) -> ItemRow:
     return ItemRow(
         item.position, text_in(item.id), item.revision, text_in(item.session_id), item.create_us,
         item.update_us, item.expire_us, labels, metadata, content, facet, int(item.kind), item.importance,
-        provenance, terms, vector_key, vector_bytes(item.embedding), sum(map(size, counted)),
+        provenance, item.ttl_us, terms, vector_key, vector_bytes(item.embedding), sum(map(size, counted)),
     )  # fmt: skip
 
 

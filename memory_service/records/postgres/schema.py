@@ -116,6 +116,12 @@ _PARENTS = (
         PRIMARY KEY (part, uid, parent, child))""",
     "CREATE INDEX parents_by_child ON $.parents (part, uid, child)",
 )
+# How long each refresh lets an item live. The index finds items whose expiry was refreshed.
+_REFRESHED = (
+    "ALTER TABLE $.items ADD COLUMN ttl_us bigint",
+    "ALTER TABLE $.item_history ADD COLUMN ttl_us bigint",
+    "CREATE INDEX items_refreshed ON $.items (part, uid, position) WHERE expire_us > update_us + ttl_us",
+)
 OF_NAMESPACES = (
     *("items", "item_history", "uses", "states", "state_history", "changes", "journal", "requests"),
     *("told_of", "removals", "quarantine", "snapshots", "parents"),
@@ -131,7 +137,7 @@ _SETTINGS = ("ALTER TABLE $.namespaces ADD COLUMN settings text",)
 # The steps that migrate tables to a format from the one before.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Async, Database], Awaitable[None]], ...]] = {
     1: _TABLES,
-    2: (*_PARENTS, link_parents, *_VERSIONS_READ, *_SETTINGS),
+    2: (*_PARENTS, link_parents, *_VERSIONS_READ, *_SETTINGS, *_REFRESHED),
 }
 
 

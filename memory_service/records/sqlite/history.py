@@ -19,7 +19,7 @@ from memory_service.runtime.clock import now_us
 
 _ITEM_COLUMNS = (
     "key, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, facet,"
-    " importance, provenance, terms, vector_revision, embedding"
+    " importance, provenance, ttl_us, terms, vector_revision, embedding"
 )
 _STATE_COLUMNS = (
     "uid, key, version, create_us, update_us, expire_us, description, revision, value, provenance"

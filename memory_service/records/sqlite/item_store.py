@@ -13,6 +13,7 @@ from memory_service.records.rules.vectors import vector_key
 from memory_service.records.rules.versions import REDACTED
 from memory_service.records.sqlite import item_writes
 from memory_service.records.sqlite.connection import Connection, Row, translated
+from memory_service.records.sqlite.ledger import Outcome
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, item_of
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -64,6 +65,20 @@ class SqliteItemStore(StoreCore, ItemStore):
 
         await self._queue.write(
             lambda db: item_writes.record_uses(db, self._ledger, namespace, positions),
+            publish,
+            owner=(by.name, namespace),
+            shrinks=True,
+        )
+
+    async def refresh_expiry(
+        self, namespace: str, positions: Sequence[int], now_us: int, *, by: Caller = ANYBODY
+    ) -> None:
+        def publish(outcome: Outcome | None) -> None:
+            if outcome is not None:
+                self._publish(outcome)
+
+        await self._queue.write(
+            lambda db: item_writes.refresh_expiry(db, self._ledger, namespace, positions, now_us),
             publish,
             owner=(by.name, namespace),
             shrinks=True,

@@ -12,6 +12,7 @@ from memory_service.data_model import (
     ChangeType,
     Item,
     ItemWrite,
+    Receipt,
 )
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.vectors import written_key
@@ -34,6 +35,7 @@ from memory_service.records.sqlite.parents import (
 from memory_service.records.sqlite.rows import (
     INSERT_ITEM,
     RECORD_USES,
+    REFRESH_EXPIRY,
     UPDATE_ITEM,
     UPDATE_ITEM_KEEPING_VECTOR,
     item_row,
@@ -225,6 +227,22 @@ def expire_item(db: Connection, ledger: Ledger, book: Book, item_id: str, stored
     position = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_EXPIRED)
     note(db, book, end)
     return position
+
+
+def refresh_expiry(
+    db: Connection, ledger: Ledger, namespace: str, positions: Sequence[int], at_us: int
+) -> Outcome | None:
+    """Extend the expiry of items; None if none was. See `ItemStore.refresh_expiry`."""
+    book = ledger.find(db, namespace)
+    if book is None:
+        return None
+    keys = msgspec.json.encode([key_of(book.uid, position) for position in positions]).decode()
+    rows = db.execute(REFRESH_EXPIRY, (at_us, keys)).fetchall()
+    if not rows:
+        return None
+    outcome = Outcome(Receipt(book.revision), info=book.info())
+    outcome.effect.expiries = {key & POSITION_MAX: expire_us for key, expire_us in rows}
+    return outcome
 
 
 def record_uses(db: Connection, ledger: Ledger, namespace: str, positions: Sequence[int]) -> dict[int, int]:

@@ -64,7 +64,7 @@ def _plain(names: str) -> tuple[tuple[str, str], ...]:
 
 
 _VERSION = "session_id create_us update_us expire_us labels metadata content facet"
-_WRITTEN = _plain("importance provenance terms")
+_WRITTEN = _plain("importance provenance ttl_us terms")
 TABLES = (
     SourceTable(
         "items",

@@ -187,6 +187,15 @@ class _SqliteRows(Rows):
         read = np.fromiter(rows, [("key", np.int64), ("count", np.int64)])
         return read["key"] & POSITION_MAX, read["count"]
 
+    def expiries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows = self._execute(
+            "SELECT key, expire_us FROM items INDEXED BY items_refreshed"
+            " WHERE expire_us > update_us + ttl_us AND key BETWEEN ? AND ?",
+            keys_of(self.info.uid),
+        )
+        read = np.fromiter(rows, [("key", np.int64), ("expire_us", np.int64)])
+        return read["key"] & POSITION_MAX, read["expire_us"]
+
     def vector_keys(self, positions: Sequence[int]) -> NDArray[np.int64]:
         return self._keys_of_vectors([key or 0 for key in self._each("vector_revision", positions)])
 

@@ -10,23 +10,30 @@ from memory_service.records.stored_values import provenance_of, texts_of, vector
 
 ITEM_COLUMNS = (
     "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
-    " vector_revision, facet, importance, provenance"
+    " vector_revision, facet, importance, provenance, ttl_us"
 )
 INSERT_ITEM = (
     "INSERT INTO items (key, uid, id, revision, session_id, create_us, update_us, expire_us, labels,"
-    " metadata, content, facet, importance, provenance, terms, vector_revision, embedding)"
-    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " metadata, content, facet, importance, provenance, ttl_us, terms, vector_revision, embedding)"
+    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 UPDATE_ITEM = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, facet=?, importance=?, provenance=?, terms=?, vector_revision=?, embedding=?"
+    " metadata=?, content=?, facet=?, importance=?, provenance=?, ttl_us=?, terms=?, vector_revision=?,"
+    " embedding=?"
     " WHERE key=?"
 )
 UPDATE_ITEM_KEEPING_VECTOR = (
     "UPDATE items SET revision=?, session_id=?, create_us=?, update_us=?, expire_us=?, labels=?,"
-    " metadata=?, content=?, facet=?, importance=?, provenance=?, terms=? WHERE key=?"
+    " metadata=?, content=?, facet=?, importance=?, provenance=?, ttl_us=?, terms=? WHERE key=?"
 )
 RECORD_USES = "UPDATE items SET use_count = use_count + ? WHERE key = ? RETURNING use_count"
+# An item of an earlier release has no time to live: from then on it has that of its version.
+REFRESH_EXPIRY = (
+    "UPDATE items SET ttl_us = ifnull(ttl_us, expire_us - update_us),"
+    " expire_us = max(expire_us, ?1 + ifnull(ttl_us, expire_us - update_us))"
+    " WHERE key IN (SELECT value FROM json_each(?2)) AND expire_us > ?1 RETURNING key, expire_us"
+)
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value, provenance"
 NAMESPACE_COLUMNS = (
     "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us,"
@@ -48,6 +55,7 @@ def _shared(write: ItemWrite, terms: bytes) -> Row:
         texts.facet,
         item.importance,
         texts.provenance,
+        item.ttl_us,
         terms,
     )
 

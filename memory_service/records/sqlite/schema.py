@@ -283,6 +283,14 @@ _PARENTS = (
     f" WHERE i.facet ->> 'kind' = {int(ItemKind.RESPONSE)} AND p.key <> i.key",
 )
 
+# How long each refresh lets an item live. The index finds items whose expiry was refreshed since a snapshot:
+# that is not logged.
+_REFRESHED = (
+    "ALTER TABLE items ADD COLUMN ttl_us INTEGER",
+    "ALTER TABLE item_history ADD COLUMN ttl_us INTEGER",
+    "CREATE INDEX items_refreshed ON items (key, expire_us) WHERE expire_us > update_us + ttl_us",
+)
+
 # The steps that migrate a database to each format from the previous one. A new database begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
@@ -291,7 +299,7 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     5: (*_QUARANTINE, _USED_ITEMS),
     6: _ANSWERS,
     7: _STATES_BY_ROW,
-    8: (*_PARENTS, *_VERSIONS_READ, *_SETTINGS),
+    8: (*_PARENTS, *_VERSIONS_READ, *_SETTINGS, *_REFRESHED),
 }
 FORMAT = max(_MIGRATIONS)
 TABLES = (

@@ -167,7 +167,7 @@ class StoreCore:
         effect = outcome.effect
         if outcome.emptied or effect.moved:
             self._items.clear()
-        for position in (*effect.removed, *(fill[0] for fill in effect.filled)):
+        for position in (*effect.removed, *effect.expiries, *(fill[0] for fill in effect.filled)):
             self._items.discard(key_of(info.uid, position))
         for entry in (*effect.added, *(entry for entry, _ in effect.replaced)):
             self._items.put_written(key_of(info.uid, entry.position), entry.item)

@@ -1983,7 +1983,9 @@ type RetrieveOptions struct {
 	WholeExchanges bool `protobuf:"varint,29,opt,name=whole_exchanges,json=wholeExchanges,proto3" json:"whole_exchanges,omitempty"`
 	// The time zone of `now` for phrases such as "yesterday" in the texts, as an IANA name such as
 	// "Europe/Berlin". Empty: UTC. Only with a query.
-	TimeZone      string `protobuf:"bytes,31,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	TimeZone string `protobuf:"bytes,31,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// Let each result of this page live for its time to live from now, as in GetRequest.
+	RefreshTtl    bool `protobuf:"varint,30,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2226,6 +2228,13 @@ func (x *RetrieveOptions) GetTimeZone() string {
 		return x.TimeZone
 	}
 	return ""
+}
+
+func (x *RetrieveOptions) GetRefreshTtl() bool {
+	if x != nil {
+		return x.RefreshTtl
+	}
+	return false
 }
 
 // ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
@@ -2788,7 +2797,11 @@ type GetRequest struct {
 	IncludeEmbedding bool `protobuf:"varint,3,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
 	// Return the version that was written at this revision, see ListItemVersions; not together with
 	// `include_embedding`. 0: the current one.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Let the item live for its time to live from now, unless it lives longer anyway: the ttl, or the time
+	// to the expire_time, of the write that set it. The item gets no new revision. Needs the role `write`;
+	// not together with `revision`.
+	RefreshTtl    bool `protobuf:"varint,5,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2849,6 +2862,13 @@ func (x *GetRequest) GetRevision() int64 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *GetRequest) GetRefreshTtl() bool {
+	if x != nil {
+		return x.RefreshTtl
+	}
+	return false
 }
 
 // GetResponse is the result of Get.
@@ -5795,7 +5815,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xda\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xfb\n" +
 	"\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
@@ -5833,7 +5853,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\rmin_relevance\x18\x1b \x01(\x01H\x04R\fminRelevance\x88\x01\x01\x12.\n" +
 	"\x10neighbour_weight\x18\x1c \x01(\x01H\x05R\x0fneighbourWeight\x88\x01\x01\x12'\n" +
 	"\x0fwhole_exchanges\x18\x1d \x01(\bR\x0ewholeExchanges\x12\x1b\n" +
-	"\ttime_zone\x18\x1f \x01(\tR\btimeZone\x1a9\n" +
+	"\ttime_zone\x18\x1f \x01(\tR\btimeZone\x12\x1f\n" +
+	"\vrefresh_ttl\x18\x1e \x01(\bR\n" +
+	"refreshTtl\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -5889,13 +5911,15 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fcontribution\x18\x05 \x01(\x01R\fcontribution\"e\n" +
 	"\vDegradation\x12<\n" +
 	"\x06reason\x18\x01 \x01(\x0e2$.memory_service.v1.DegradationReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\x83\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xa4\x01\n" +
 	"\n" +
 	"GetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
 	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"@\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x1f\n" +
+	"\vrefresh_ttl\x18\x05 \x01(\bR\n" +
+	"refreshTtl\"@\n" +
 	"\vGetResponse\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfd\x01\n" +
 	"\vItemVersion\x12\x1a\n" +

@@ -151,6 +151,7 @@ func retrieveOptions(in *fields) []memory.MemoryRetrieveOption {
 		"explain":         memory.WithExplain(),
 		"rerank":          memory.WithRerank(),
 		"record_usage":    memory.WithRecordUsage(),
+		"refresh_ttl":     memory.WithRefreshTTL(),
 		"whole_exchanges": memory.WithWholeExchanges(),
 	} {
 		if in.flag(name) {
@@ -205,6 +206,9 @@ func getItem(client *memory.Client, in *fields) call {
 	var options []memory.MemoryRetrieveOption
 	if in.flag("include_embedding") {
 		options = append(options, memory.WithEmbeddings())
+	}
+	if in.flag("refresh_ttl") {
+		options = append(options, memory.WithRefreshTTL())
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		item, err := client.Get(ctx, id, options...)

@@ -135,6 +135,7 @@ def retrieve(
     min_relevance: float | None,
     neighbour_weight: float | None,
     whole_exchanges: bool,
+    refresh_ttl: bool,
     time_zone: str,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
@@ -162,6 +163,7 @@ def retrieve(
         min_relevance=min_relevance,
         neighbour_weight=neighbour_weight,
         whole_exchanges=whole_exchanges,
+        refresh_ttl=refresh_ttl,
         time_zone=time_zone,
     )
     if mode is not None:
@@ -214,10 +216,16 @@ def results_of(pages: list[Page[Result]]) -> Results:
     )
 
 
-def get(namespace: str, id: str, include_embedding: bool, revision: int) -> Call[MemoryItem]:
+def get(
+    namespace: str, id: str, include_embedding: bool, revision: int, refresh_ttl: bool
+) -> Call[MemoryItem]:
     """Call Get."""
     request = memory_pb2.GetRequest(
-        namespace=namespace, id=id, include_embedding=include_embedding, revision=revision
+        namespace=namespace,
+        id=id,
+        include_embedding=include_embedding,
+        revision=revision,
+        refresh_ttl=refresh_ttl,
     )
 
     def read(response: memory_pb2.GetResponse) -> MemoryItem:

@@ -164,6 +164,7 @@ class MemoryMethods(Bound):
         min_relevance: float | None = None,
         neighbour_weight: float | None = None,
         whole_exchanges: bool = False,
+        refresh_ttl: bool = False,
         time_zone: str = "",
     ) -> Results:
         """Return what an agent needs for its next step.
@@ -212,6 +213,7 @@ class MemoryMethods(Bound):
                 its own words only. None: 1. Only with a query.
             whole_exchanges: Leave out tool calls without all of their results, and results without their
                 call. Only without a query.
+            refresh_ttl: Let each result live for its time to live from now; it gets no new revision.
             time_zone: Time zone of "yesterday" in the query, such as "Europe/Berlin". Empty: UTC. Only with
                 a query.
 
@@ -252,22 +254,28 @@ class MemoryMethods(Bound):
             min_relevance=min_relevance,
             neighbour_weight=neighbour_weight,
             whole_exchanges=whole_exchanges,
+            refresh_ttl=refresh_ttl,
             time_zone=time_zone,
         )
         return memory.results_of(self._transport.all_pages(call))
 
-    def get(self, id: str, *, include_embedding: bool = False, revision: int = 0) -> MemoryItem:
+    def get(
+        self, id: str, *, include_embedding: bool = False, revision: int = 0, refresh_ttl: bool = False
+    ) -> MemoryItem:
         """Return one item.
 
         Args:
             id: The id of the item.
             include_embedding: Return its vector; not with a revision.
             revision: Return the version that was written at this revision; 0: the current one.
+            refresh_ttl: Let it live for its time to live from now: the ttl, or the time to the expire_time,
+                of the write that set it. It gets no new revision. Not with a revision.
 
         Raises:
             NotFound: The namespace has no item with this id, or the version is not kept.
         """
-        return self._transport.unary(memory.get(self._namespace, id, include_embedding, revision))
+        call = memory.get(self._namespace, id, include_embedding, revision, refresh_ttl)
+        return self._transport.unary(call)
 
     def list_items(
         self,
