@@ -86,6 +86,14 @@ def test_every_option_of_a_retrieval_can_be_sent() -> None:
         "rerank": True,
         "record_usage": True,
         "refresh_ttl": True,
+        "order_by": "create_time",
+        "skip": 1,
+        "queries": ["herons"],
+        "namespaces": ["team"],
+        "min_relevance": 0.5,
+        "neighbour_weight": 0.5,
+        "whole_exchanges": True,
+        "time_zone": "Europe/Berlin",
     }
     request = memory.retrieve("n", "q", **FILTERS, **own).request
     assert fields_sent(request.options) == set(memory_pb2.RetrieveOptions.DESCRIPTOR.fields_by_name) - {
