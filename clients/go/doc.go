@@ -13,6 +13,8 @@
 //     [Client.ListItems], [Client.ListLabelValues], [Client.Update], [Client.Delete],
 //     [Client.DeleteWhere], [Client.ResetNamespace]
 //   - several operations on items and states at once: [Client.BatchWrite]
+//   - versions of items and states: [Client.ListItemVersions], [Client.GetAt], [Client.RedactVersion],
+//     [Client.ListStateVersions], [Client.LoadStateAt], [Client.RedactStateVersion]
 //   - many items at once: [Client.ImportItems], [Client.Export]; what happens: [Client.Watch]
 //   - an agent's named values: [Client.SaveState], [Client.LoadState], [Client.ListStateKeys],
 //     [Client.SearchState], [Client.RenameState], [Client.DeleteState], [Client.ClearState]
@@ -22,6 +24,8 @@
 //     [Client.RetrieveRelevantContext] and others; documents: [Client.AddDocument],
 //     [Client.SearchFragments] and others; decisions: [Client.CheckRelevance],
 //     [Client.EvaluateForStorage]
+//   - files for a model's notes: [Client.ReadFile], [Client.WriteFile], [Client.EditFile],
+//     [Client.RenameFile], [Client.DeleteFile], [Client.ListFiles], [Client.SearchFiles]
 //   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats],
 //     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites],
 //     [Client.ListQuarantined], [Client.ReviewQuarantined], [Client.Flush], [Client.Backup], [Client.Health]

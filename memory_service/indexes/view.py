@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
+    KIND_NUMBERS,
     UNSET_IMPORTANCE,
     IndexInfo,
     Item,
@@ -34,7 +35,7 @@ from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.orders import Orders
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
-from memory_service.indexes.turns import WEIGHTS, Turns
+from memory_service.indexes.turns import Turns, weighed
 from memory_service.indexes.value_columns import ValueColumns
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.word_scoring import Tables
@@ -45,7 +46,7 @@ _BATCH_ENTRIES = 64
 _UNLISTED_MAX = 64
 _NO_LABELS: dict[LabelKey, str] = {}
 _ENTRY_BYTES = 1500
-_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
+_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in range(KIND_NUMBERS)])
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -88,7 +89,7 @@ class NamespaceView:
         self.live = GrowingArray(np.bool_)
         self.sessions = GrowingArray(np.int32)
         self.kinds = GrowingArray(np.int8)
-        self.kind_counts = [0] * len(ItemKind)
+        self.kind_counts = [0] * KIND_NUMBERS
         self.create_us = GrowingArray(np.int64)
         self.expire_us = GrowingArray(np.int64)
         self.importances = GrowingArray(np.float64)
@@ -250,7 +251,7 @@ class NamespaceView:
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
         self.live_count -= len(rows)
-        for kind, count in enumerate(np.bincount(kinds, minlength=len(ItemKind)).tolist()):
+        for kind, count in enumerate(np.bincount(kinds, minlength=KIND_NUMBERS).tolist()):
             self.kind_counts[kind] -= count
         self.expiring_count -= int((self.expire_us.view[rows] != NEVER_US).sum())
         for row in rows.tolist():
@@ -306,7 +307,7 @@ class NamespaceView:
         live = self.live.view
         self.live_count = int(live.sum())
         self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
-        self.kind_counts = np.bincount(self.kinds.view[live], minlength=len(ItemKind)).tolist()
+        self.kind_counts = np.bincount(self.kinds.view[live], minlength=KIND_NUMBERS).tolist()
         self.row_slot = GrowingArray.of(np.full(len(live), _NONE, np.int32))
         self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
 
@@ -336,13 +337,18 @@ class NamespaceView:
         if self.expire_us.view[row] != NEVER_US:
             self.expiring_count += step
 
-    def tables(self) -> Tables:
+    def tables(self, neighbour_weight: float = 1.0) -> Tables:
         """Return the tables to look up words in. Valid until the next change."""
+        if neighbour_weight != 1.0:
+            return self._make_tables(neighbour_weight)
         if self._tables is None:
-            mean_window = self.turns.mean_window(max(self.live_count, 1))
-            rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
-            self._tables = self.lexical.tables(rows, WEIGHTS)
+            self._tables = self._make_tables(1.0)
         return self._tables
+
+    def _make_tables(self, neighbour_weight: float) -> Tables:
+        mean_window = self.turns.mean_window(max(self.live_count, 1), neighbour_weight)
+        rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
+        return self.lexical.tables(rows, weighed(neighbour_weight))
 
     def plan(self) -> Job | None:
         """Return the job to do now in another thread. None if there is none, or only running ones."""

@@ -21,6 +21,11 @@ from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.file_items import answer_bytes
+from memory_service.domain.file_listing import FileListing
+from memory_service.domain.file_planning import FilePlanning
+from memory_service.domain.file_search import FileSearch
+from memory_service.domain.files import Files
 from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
@@ -38,12 +43,14 @@ from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.domain.undo import Undo
+from memory_service.domain.versions import Versions
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.policies.base import WritePolicy
 from memory_service.rerankers.base import Reranker
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.documents import document_bytes
+from memory_service.server.file_servicer import FileServicer
 from memory_service.server.interaction_servicer import InteractionServicer
 from memory_service.server.items import item_bytes
 from memory_service.server.knowledge_servicer import KnowledgeServicer
@@ -56,6 +63,7 @@ from memory_service.server.user_memory_servicer import UserMemoryServicer
 from memory_service.store import Store
 from memory_service.v1 import (
     admin_pb2_grpc,
+    file_pb2_grpc,
     interaction_pb2_grpc,
     knowledge_pb2_grpc,
     memory_pb2_grpc,
@@ -102,11 +110,20 @@ class Services:
         deleting = Deleting(self._store, self._items.committing, self._retrieval, self._checks, self._tokens)
         batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
         labels = LabelListing(self._store, self._checks, self._tokens)
+        versions = Versions(self._store, self._checks, self._tokens, item_bytes, state_bytes)
         memories = MemoryServicer(
-            self._items, batches, deleting, labels, self._states, self._retrieval, feed, page_bytes_max
+            self._items,
+            batches,
+            deleting,
+            labels,
+            self._states,
+            self._retrieval,
+            feed,
+            versions,
+            page_bytes_max,
         )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
-        state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
+        state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states, versions), server)
         info = ServerInfo(
             self._name, self._config.store, self._embedder, self._llm, self._config.limits, self._reranker
         )
@@ -118,6 +135,7 @@ class Services:
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
         user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(self._user_memories(), server)
         knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(self._knowledge(), server)
+        file_pb2_grpc.add_FileServiceServicer_to_server(self._files(), server)
 
     def _overseer(self) -> OverseerServicer:
         skipped = self._config.overseer_skip_tools
@@ -152,6 +170,17 @@ class Services:
             reading,
             UserMemoryPreloading(reading, checks, memory_bytes),
             judging,
+        )
+
+    def _files(self) -> FileServicer:
+        config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
+        retrieval = Retrieval(store, self._embedding, checks, tokens, answer_bytes)
+        items = Items(store, self._embedding, retrieval, checks, tokens, self._screening)
+        planning = FilePlanning(items, checks, Split(config.fragment_characters, config.fragment_overlap))
+        return FileServicer(
+            Files(store, items, planning, checks, self._screening),
+            FileListing(store, checks, tokens),
+            FileSearch(store, retrieval, checks),
         )
 
     def _knowledge(self) -> KnowledgeServicer:

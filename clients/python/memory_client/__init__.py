@@ -25,6 +25,18 @@ from memory_client.errors import (
     Unavailable,
     Unsupported,
 )
+from memory_client.files import (
+    AppendText,
+    DeletedFiles,
+    FileContent,
+    FileEdit,
+    FileEntry,
+    FileSearchResult,
+    InsertText,
+    RenamedFiles,
+    ReplaceText,
+    WrittenFile,
+)
 from memory_client.found import Found
 from memory_client.interactions import (
     ContextResult,
@@ -122,6 +134,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
+from memory_client.versions import ItemVersion, StateVersion, VersionKind
 
 __version__ = "0.1.0"
 
@@ -129,6 +142,7 @@ __all__ = [
     "UNSET",
     "AddOperation",
     "AlreadyExists",
+    "AppendText",
     "AsyncMemoryClient",
     "BackupProgress",
     "BackupSummary",
@@ -151,10 +165,15 @@ __all__ = [
     "DeleteOperation",
     "DeleteStateOperation",
     "DeleteWhereOperation",
+    "DeletedFiles",
     "Document",
     "ExtractedMemory",
     "Extraction",
     "FailedPrecondition",
+    "FileContent",
+    "FileEdit",
+    "FileEntry",
+    "FileSearchResult",
     "Found",
     "Fragment",
     "FragmentResult",
@@ -165,12 +184,14 @@ __all__ = [
     "Importance",
     "ImportanceAdjustment",
     "IndexStats",
+    "InsertText",
     "Interaction",
     "InteractionKind",
     "InteractionPair",
     "Internal",
     "InvalidArgument",
     "ItemKind",
+    "ItemVersion",
     "KeyDecision",
     "KeyVerdict",
     "LabelValue",
@@ -205,6 +226,8 @@ __all__ = [
     "Removed",
     "RemovedDocument",
     "RemovedMemories",
+    "RenamedFiles",
+    "ReplaceText",
     "Result",
     "Results",
     "RetrieveMode",
@@ -216,6 +239,7 @@ __all__ = [
     "ServerInfo",
     "SourceKind",
     "StateEntry",
+    "StateVersion",
     "StorageDecision",
     "ToolCall",
     "ToolCallResult",
@@ -227,8 +251,10 @@ __all__ = [
     "UpdatedMemory",
     "UserMemory",
     "Vector",
+    "VersionKind",
     "WriteOperation",
     "WriteResult",
+    "WrittenFile",
     "chat_message",
     "readable_text",
     "tool_call_result",

@@ -8,6 +8,7 @@ from typing import Self
 
 from memory_client._aio.admin import AdminMethods
 from memory_client._aio.batches import BatchMethods
+from memory_client._aio.files import FileMethods
 from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.labels import LabelMethods
@@ -16,6 +17,7 @@ from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._aio.versions import VersionMethods
 from memory_client._arguments import checked_namespace
 from memory_client.options import MIB, ClientOptions
 
@@ -24,10 +26,12 @@ class AsyncMemoryClient(
     MemoryMethods,
     BatchMethods,
     LabelMethods,
+    VersionMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
 ):

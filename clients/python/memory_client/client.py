@@ -10,6 +10,7 @@ from typing import Self
 from memory_client._arguments import checked_namespace
 from memory_client._sync.admin import AdminMethods
 from memory_client._sync.batches import BatchMethods
+from memory_client._sync.files import FileMethods
 from memory_client._sync.interactions import InteractionMethods
 from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.labels import LabelMethods
@@ -18,6 +19,7 @@ from memory_client._sync.overseer import OverseerMethods
 from memory_client._sync.state import StateMethods
 from memory_client._sync.transport import Transport
 from memory_client._sync.user_memories import UserMemoryMethods
+from memory_client._sync.versions import VersionMethods
 from memory_client.options import MIB, ClientOptions
 
 
@@ -25,10 +27,12 @@ class MemoryClient(
     MemoryMethods,
     BatchMethods,
     LabelMethods,
+    VersionMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
 ):

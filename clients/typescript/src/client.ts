@@ -19,6 +19,7 @@
 
 import { AdminMethods } from "./admin.js";
 import { bind, Bound, takeOver } from "./bound.js";
+import { FileMethods } from "./files.js";
 import { InteractionMethods } from "./interactions.js";
 import { KnowledgeMethods } from "./knowledge.js";
 import { requireKnown } from "./known-options.js";
@@ -30,6 +31,7 @@ import { OverseerMethods } from "./overseer.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
+import { VersionMethods } from "./versions.js";
 
 const METHODS = [
   MemoryMethods,
@@ -37,8 +39,10 @@ const METHODS = [
   UserMemoryMethods,
   InteractionMethods,
   KnowledgeMethods,
+  FileMethods,
   OverseerMethods,
   AdminMethods,
+  VersionMethods,
 ];
 
 export interface MemoryClient
@@ -47,8 +51,10 @@ export interface MemoryClient
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
-    AdminMethods {}
+    AdminMethods,
+    VersionMethods {}
 
 /**
  * A client of one memory server, or of several over the same records, bound to one namespace.

@@ -38,6 +38,28 @@ export type {
   StoreResponseOptions,
 } from "./interactions.js";
 export type {
+  AppendText,
+  DeleteFileOptions,
+  FileEdit,
+  InsertText,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  ReplaceText,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
+export type {
+  CreatedFile,
+  DeletedFiles,
+  EditedFile,
+  FileContent,
+  FileEntry,
+  FileResult,
+  RenamedFiles,
+  WrittenFile,
+} from "./files-model.js";
+export type {
   ContextResult,
   Interaction,
   InteractionKind,
@@ -91,6 +113,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -110,3 +133,4 @@ export type {
   WriteOperation,
   WriteResult,
 } from "./write-operations.js";
+export type { ItemVersion, ListVersionsOptions, StateVersion, Version, VersionKind } from "./versions.js";

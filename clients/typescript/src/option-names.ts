@@ -3,6 +3,14 @@
 import type { ListNamespacesOptions, ListQuarantinedOptions, ReembedOptions, UndoOptions } from "./admin.js";
 import type { MemoryClient } from "./client.js";
 import type {
+  DeleteFileOptions,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
+import type {
   InteractionFilter,
   LastInteractionsOptions,
   RelevantContextOptions,
@@ -46,11 +54,13 @@ import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./oversee
 import type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";
 import type { NewStateEntry, StateEntry } from "./state-entries.js";
+import type { ListVersionsOptions } from "./versions.js";
 import type { TrustFilter } from "./trust-filter.js";
 import type { MemorySource } from "./user-memories-model.js";
 import type {
@@ -153,7 +163,7 @@ export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O>
 const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
 const BATCH_ADD: Names<BatchAddOptions> = { ...WRITE, onDuplicate: true };
 const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRecords") };
-const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
+const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true, revision: true };
 const AMONG: Names<ItemFilter> = {
   ...CONDITION,
   ...TRUST,
@@ -174,7 +184,8 @@ const RETRIEVE: Names<RetrieveOptions> = {
   ...PAGES,
   ...AMONG,
   ...MATCHED,
-  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage"),
+  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage", "queries", "namespaces", "minRelevance"),
+  ...named("neighbourWeight", "wholeExchanges", "timeZone"),
   weights: WEIGHTS,
 };
 
@@ -183,6 +194,8 @@ const WATCH: Names<WatchOptions> = named("afterRevision", "heartbeatIntervalMs",
 const EXPORT: Names<ExportOptions> = named("afterRevision", "includeEmbedding", "giveUpAfterMs", "signal");
 
 const SAVE_STATE: Names<SaveStateOptions> = { ...WRITE, ...VALUE };
+const LIST_VERSIONS: Names<ListVersionsOptions> = PAGES;
+const LOAD_STATE: Names<LoadStateOptions> = { ...CALL, revision: true };
 const LIST_STATE: Names<ListStateKeysOptions> = { ...PAGES, prefix: true, includePreview: true };
 
 const MEMORIES: Names<MemoryFilter> = { ...TRUST, ...named("categories", "asOfTime", "minImportance", "labels") };
@@ -311,6 +324,16 @@ const GET_DOCUMENT: Names<GetDocumentOptions> = { ...PAGES, includeFragments: tr
 const LIST_DOCUMENTS: Names<ListDocumentsOptions> = { ...PAGES, ...DOCUMENTS, newestFirst: true };
 const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MATCHED, documentIds: true };
 
+const READ_FILE: Names<ReadFileOptions> = {
+  ...CALL,
+  ...named("startLine", "endLine", "version", "maxCharacters"),
+};
+const RENAME_FILE: Names<RenameFileOptions> = WITH_VERSION;
+const WRITE_FILE: Names<WriteFileOptions> = { ...WITH_VERSION, expectedSha256: true };
+const DELETE_FILE: Names<DeleteFileOptions> = { ...WITH_VERSION, recursive: true };
+const LIST_FILES: Names<ListFilesOptions> = { ...PAGES, ...named("path", "depth") };
+const SEARCH_FILES: Names<SearchFilesOptions> = { ...CALL, ...named("path", "limit", "maxCharacters") };
+
 const RELEVANCE: Names<CheckRelevanceOptions> = {
   ...CALL,
   ...named("limit", "maxTokens", "pattern", "maxCandidates", "omitValues", "decideBy", "explain"),
@@ -351,12 +374,16 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   watch: [WATCH],
   export: [EXPORT],
   saveState: [null, null, SAVE_STATE],
-  loadState: [null, CALL],
+  loadState: [null, LOAD_STATE],
   listStateKeys: [LIST_STATE],
   searchState: [null, PAGES],
   deleteState: [null, WITH_VERSION],
   renameState: [null, null, WITH_VERSION],
   clearState: [WRITE],
+  listItemVersions: [null, LIST_VERSIONS],
+  redactVersion: [null, null, CALL],
+  listStateVersions: [null, LIST_VERSIONS],
+  redactStateVersion: [null, null, CALL],
   saveMemory: [null, null, null, SAVE_MEMORY],
   searchMemories: [null, SEARCH_MEMORIES],
   listMemories: [LIST_MEMORIES],
@@ -376,6 +403,13 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listDocuments: [LIST_DOCUMENTS],
   deleteDocument: [null, WITH_VERSION],
   searchFragments: [null, FRAGMENTS],
+  readFile: [null, READ_FILE],
+  writeFile: [null, null, WRITE_FILE],
+  editFile: [null, null, WRITE_FILE],
+  renameFile: [null, null, RENAME_FILE],
+  deleteFile: [null, DELETE_FILE],
+  listFiles: [LIST_FILES],
+  searchFiles: [null, SEARCH_FILES],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],

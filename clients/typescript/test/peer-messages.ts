@@ -42,6 +42,11 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "kinds",
     "minTrust",
     "sources",
+    "queries",
+    "minRelevance",
+    "neighbourWeight",
+    "wholeExchanges",
+    "timeZone",
   ],
   MemoryItem: [
     "id",
@@ -95,6 +100,9 @@ const REQUIRED: Readonly<Record<string, Native>> = {
   ToolCall: { name: "" },
   OriginalMessage: { content: "" },
   StateEntry: { key: "" },
+  ReplaceText: { oldText: "", newText: "" },
+  InsertText: { afterLine: 0, text: "" },
+  AppendText: { text: "" },
 };
 
 /** Parses a message of protobuf's JSON. */

@@ -24,8 +24,8 @@ type adapter func(client *memory.Client, in *fields) call
 
 // adapters of the RPCs with one request and one response, by service and name.
 var adapters = joined(
-	memoryAdapters, stateAdapters, adminAdapters,
-	userMemoryAdapters, interactionAdapters, knowledgeAdapters, overseerAdapters,
+	memoryAdapters, stateAdapters, versionAdapters, adminAdapters,
+	userMemoryAdapters, interactionAdapters, knowledgeAdapters, fileAdapters, overseerAdapters,
 )
 
 func joined(parts ...map[string]adapter) map[string]adapter {
