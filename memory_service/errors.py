@@ -122,6 +122,12 @@ class NotFound(MemoryServiceError):
         return cls("DOCUMENT_NOT_FOUND", message, namespace=namespace, id=document_id)
 
     @classmethod
+    def session(cls, namespace: str, session_id: str) -> NotFound:
+        """Return the error for a session id that the namespace does not have."""
+        message = f"no session {session_id!r} in {namespace!r}"
+        return cls("SESSION_NOT_FOUND", message, namespace=namespace, id=session_id)
+
+    @classmethod
     def quarantined(cls, namespace: str, held_id: str) -> NotFound:
         """Return the error for a quarantine id that the namespace does not have."""
         message = f"no write {held_id!r} in the quarantine of {namespace!r}"
@@ -136,10 +142,12 @@ class NotFound(MemoryServiceError):
 class AlreadyExists(MemoryServiceError):
     """An item with this id already exists."""
 
-    def __init__(self, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> None:
+    def __init__(
+        self, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS", what: str = "an item"
+    ) -> None:
         super().__init__(
             reason,
-            f"an item {item_id!r} exists in {namespace!r}",
+            f"{what} {item_id!r} exists in {namespace!r}",
             namespace=namespace,
             id=item_id,
         )
@@ -148,6 +156,11 @@ class AlreadyExists(MemoryServiceError):
     def document(cls, namespace: str, document_id: str) -> AlreadyExists:
         """Return the error for a document id taken by another document or an item of another kind."""
         return cls(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
+
+    @classmethod
+    def session(cls, namespace: str, session_id: str) -> AlreadyExists:
+        """Return the error for a session id that is taken."""
+        return cls(namespace, session_id, reason="SESSION_ALREADY_EXISTS", what="a session")
 
 
 class Conflict(MemoryServiceError):
@@ -182,6 +195,17 @@ class Conflict(MemoryServiceError):
             "VERSION_MISMATCH",
             f"document {document_id!r} is at version {current}, not {expected}",
             id=document_id,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
+    def session_version(cls, session_id: str, expected: int, current: int) -> Conflict:
+        """Return the error for a session at another version; current 0 means that nothing was ever set."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"session {session_id!r} is at version {current}, not {expected}",
+            id=session_id,
             expected_version=expected,
             current_version=current,
         )

@@ -31,6 +31,7 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.sessions import SessionIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.turns import WEIGHTS, Turns
 from memory_service.indexes.value_columns import ValueColumns
@@ -113,6 +114,8 @@ class NamespaceView:
         self.turns = Turns()
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
+        # Made when sessions are first listed.
+        self.session_index: SessionIndex | None = None
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
@@ -180,6 +183,8 @@ class NamespaceView:
             [(row, e.vector, e.vector_key) for row, e in enumerate(entries, first) if e.vector is not None]
         )
         self.lexical.merge_few()
+        if self.session_index is not None:
+            self.session_index.add(first)
         return bool(self._pending)
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
@@ -190,7 +195,12 @@ class NamespaceView:
         row = self.row_of(entry.position)
         self._expiring(row, -1)
         before = self._conversation(row)
-        self._fill(row, entry)
+        if self.session_index is not None and self._differs(row, entry):
+            self.session_index.change([row])
+            self._fill(row, entry)
+            self.session_index.change([row])
+        else:
+            self._fill(row, entry)
         self.columns.put(row, entry.item)
         if (after := self._conversation(row)) != before:
             self.turns.remove(row, before)
@@ -240,6 +250,8 @@ class NamespaceView:
         self._tables = None
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
+        if self.session_index is not None:
+            self.session_index.change(rows)
         kinds = self.kinds.view[rows]
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
@@ -284,6 +296,17 @@ class NamespaceView:
         self.importances.view[row] = _importance(entry)
         self._expiring(row, 1)
         self.label_row(row, entry.labels)
+
+    def _differs(self, row: int, entry: Entry) -> bool:
+        """Return whether an entry means something else to its session than the present row."""
+        expire_us = NEVER_US if entry.expire_us is None else entry.expire_us
+        present = (
+            self.sessions.view[row],
+            self.kinds.view[row],
+            self.create_us.view[row],
+            self.expire_us.view[row],
+        )
+        return present != (self.session_codes.get(entry.session_id), entry.kind, entry.create_us, expire_us)
 
     def _conversation(self, row: int) -> int:
         """Return the number of a row's conversation; 0 if it is not a turn."""
@@ -385,7 +408,8 @@ class NamespaceView:
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
-        return 2000 + kinds + arrays + labels + words + vectors + pending + self.columns.nbytes
+        sessions = self.session_index.nbytes if self.session_index else 0
+        return 2000 + kinds + arrays + labels + words + vectors + pending + sessions + self.columns.nbytes
 
     @property
     def written_count(self) -> int:

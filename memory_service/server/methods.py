@@ -160,6 +160,15 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "DeleteDocument": _FORGET,
         "SearchFragments": _READ,
     },
+    "SessionService": {
+        "ListSessions": _READ,
+        "GetSession": _READ,
+        # It returns the whole session, of which the request may have set one field.
+        "UpdateSession": _READ_WRITE,
+        "DeleteSession": _FORGET,
+        # It reads the items that it copies.
+        "ForkSession": _READ_WRITE,
+    },
 }
 
 SERVICES = tuple(f"memory_service.v1.{service}" for service in _BY_SERVICE)

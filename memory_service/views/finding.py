@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_service.data_model import Around, Hits, IndexInfo, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.data_model import (
+    Around,
+    Hits,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+)
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
+from memory_service.indexes.session_listing import list_sessions
 from memory_service.indexes.settings import IndexSettings
 from memory_service.predicates import column_fields
 from memory_service.reading import NOTHING, Reading
@@ -111,3 +122,7 @@ class _ViewReading(Reading):
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         view = await self._views.cache.get(self._namespace)
         return [Around()] * len(positions) if view is None else neighbours(view, positions, count, now_us)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        view = await self._views.cache.get(self._namespace)
+        return [] if view is None else list_sessions(view, query)

@@ -12,10 +12,13 @@ from memory_service.data_model import (
     Item,
     ItemFilter,
     SearchQuery,
+    SessionCounts,
+    SessionQuery,
 )
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
+from memory_service.indexes.session_listing import list_sessions
 from memory_service.indexes.value_columns import new_column, reader
 from memory_service.predicates import column_fields
 from memory_service.reading import Reading
@@ -54,3 +57,6 @@ class InMemoryReading(Reading):
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return neighbours(self._found.view, positions, count, now_us)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        return list_sessions(self._found.view, query)

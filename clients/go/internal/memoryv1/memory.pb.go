@@ -44,6 +44,8 @@ const (
 	ItemKind_ITEM_KIND_DOCUMENT ItemKind = 5
 	// A fragment of a document of KnowledgeService.
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
+	// Title, labels and metadata of a session, kept by SessionService. Searches never find it.
+	ItemKind_ITEM_KIND_SESSION ItemKind = 7
 )
 
 // Enum value maps for ItemKind.
@@ -56,6 +58,7 @@ var (
 		4: "ITEM_KIND_USER_MEMORY",
 		5: "ITEM_KIND_DOCUMENT",
 		6: "ITEM_KIND_FRAGMENT",
+		7: "ITEM_KIND_SESSION",
 	}
 	ItemKind_value = map[string]int32{
 		"ITEM_KIND_UNSPECIFIED": 0,
@@ -65,6 +68,7 @@ var (
 		"ITEM_KIND_USER_MEMORY": 4,
 		"ITEM_KIND_DOCUMENT":    5,
 		"ITEM_KIND_FRAGMENT":    6,
+		"ITEM_KIND_SESSION":     7,
 	}
 )
 
@@ -5144,7 +5148,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemH\x00R\x04item\x125\n" +
 	"\x05state\x18\x02 \x01(\v2\x1d.memory_service.v1.StateEntryH\x00R\x05state\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevisionB\b\n" +
-	"\x06record*\xb9\x01\n" +
+	"\x06record*\xd0\x01\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ITEM_KIND_MESSAGE\x10\x01\x12\x16\n" +
@@ -5152,7 +5156,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14ITEM_KIND_REFLECTION\x10\x03\x12\x19\n" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
-	"\x12ITEM_KIND_FRAGMENT\x10\x06*\xcc\x01\n" +
+	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x15\n" +
+	"\x11ITEM_KIND_SESSION\x10\a*\xcc\x01\n" +
 	"\n" +
 	"SourceKind\x12\x1b\n" +
 	"\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +

@@ -20,6 +20,7 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_USER_MEMORY: _ClassVar[ItemKind]
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
+    ITEM_KIND_SESSION: _ClassVar[ItemKind]
 
 class SourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -86,6 +87,7 @@ ITEM_KIND_REFLECTION: ItemKind
 ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
+ITEM_KIND_SESSION: ItemKind
 SOURCE_KIND_UNSPECIFIED: SourceKind
 SOURCE_KIND_USER: SourceKind
 SOURCE_KIND_AGENT: SourceKind
