@@ -67,4 +67,8 @@ const (
 	ReasonWriteRejected Reason = "WRITE_REJECTED"
 	// ReasonQuarantinedNotFound: no write with this id is in quarantine, or it is no longer there.
 	ReasonQuarantinedNotFound Reason = "QUARANTINED_NOT_FOUND"
+	// ReasonSessionNotFound: the namespace has no session with this id.
+	ReasonSessionNotFound Reason = "SESSION_NOT_FOUND"
+	// ReasonSessionAlreadyExists: a session with this id already exists.
+	ReasonSessionAlreadyExists Reason = "SESSION_ALREADY_EXISTS"
 )

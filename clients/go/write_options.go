@@ -61,7 +61,7 @@ func WithExpectedRevision(revision int64) WriteOption {
 	})
 }
 
-// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if this is
+// WithExpectedVersion makes a write of a state, fact, document or session conditional: it happens only if this is
 // its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
 	return writeOption(func(s *writeSettings) {

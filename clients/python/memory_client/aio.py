@@ -12,6 +12,7 @@ from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.memory import MemoryMethods
 from memory_client._aio.overseer import OverseerMethods
+from memory_client._aio.sessions import SessionMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
@@ -25,6 +26,7 @@ class AsyncMemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    SessionMethods,
     OverseerMethods,
     AdminMethods,
 ):

@@ -13,6 +13,7 @@ from memory_client._sync.interactions import InteractionMethods
 from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.memory import MemoryMethods
 from memory_client._sync.overseer import OverseerMethods
+from memory_client._sync.sessions import SessionMethods
 from memory_client._sync.state import StateMethods
 from memory_client._sync.transport import Transport
 from memory_client._sync.user_memories import UserMemoryMethods
@@ -26,6 +27,7 @@ class MemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    SessionMethods,
     OverseerMethods,
     AdminMethods,
 ):

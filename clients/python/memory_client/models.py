@@ -39,6 +39,8 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    SESSION = "session"
+    """Title, labels and metadata of a session, by `update_session`."""
     UNSPECIFIED = "unspecified"
     """A kind that this client does not know."""
 

@@ -32,6 +32,8 @@ var notSent = []string{
 	"Document.source_item_id", "Document.update_time", "Document.version", "Document.fragment_count",
 	"Document.size_bytes", "Document.preview", "Document.revision", "Document.provenance",
 	"OriginalMessage.provenance",
+	"Session.item_count", "Session.first_time", "Session.last_time", "Session.version", "Session.update_time",
+	"Session.forked_from",
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it
@@ -40,6 +42,7 @@ var notReturned = []string{
 	"next_page_token", "UserMemory.ttl", "Document.ttl",
 	"ListResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",
 	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
+	"ListSessionsResponse.revision", "DeleteSessionResponse.revision",
 }
 
 // full returns a message with all fields set except those left out.
