@@ -95,6 +95,7 @@ def fill(client: Client, namespace: str) -> None:
     )
     client.call("StoreInteraction", namespace=namespace, sender="ada", content="hello")
     client.call("AddDocument", namespace=namespace, document={"id": "book", "text": "A long book."})
+    client.call("Add", namespace=namespace, item={"session_id": "s", "text": "said"})
 
 
 def tampered(token: str) -> str:

@@ -95,6 +95,10 @@ class Tenant:
         for number in range(2):
             text = f"A long book about {word}. It has a heron and a fish. " * 40
             self.call("AddDocument", document={"id": f"book-{number}", "text": text, "title": word})
+        self.call(
+            "UpdateSession", session={"session_id": self.own, "title": word, "labels": {self.own: word}}
+        )
+        self.call("Add", item=memory_pb2.MemoryItem(id="elsewhere", text=word, session_id="s"))
 
 
 def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
@@ -249,6 +253,9 @@ def page_tokens(tenant: Tenant) -> list[str]:
         if "page_size" not in holder.DESCRIPTOR.fields_by_name:
             continue  # DeleteWhere, which has pages of ten thousand items.
         holder.page_size = 1
+        if method.name == "ListSessions":
+            holder.ClearField("prefix")
+            holder.ClearField("labels")
         for name in ("query", "query_text"):
             if name in holder.DESCRIPTOR.fields_by_name:
                 setattr(holder, name, "heron fish")

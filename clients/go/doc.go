@@ -21,6 +21,8 @@
 //     [Client.RetrieveRelevantContext] and others; documents: [Client.AddDocument],
 //     [Client.SearchFragments] and others; decisions: [Client.CheckRelevance],
 //     [Client.EvaluateForStorage]
+//   - sessions: [Client.ListSessions], [Client.GetSession], [Client.UpdateSession],
+//     [Client.DeleteSession], [Client.ForkSession]
 //   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats],
 //     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites],
 //     [Client.ListQuarantined], [Client.ReviewQuarantined], [Client.Flush], [Client.Backup], [Client.Health]

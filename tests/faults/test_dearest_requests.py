@@ -20,6 +20,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from faults.dearest.admin import ADMIN
 from faults.dearest.memory import DEAREST
 from faults.dearest.services import INTERACTIONS, KNOWLEDGE, MEMORIES
+from faults.dearest.sessions import SESSIONS
 from faults.dearest.states import OVERSEER, STATES
 from faults.dearest.world import ORDERS, Dear, Request, World
 from faults.scale import SOAK
@@ -34,7 +35,7 @@ OTHERS_WAIT_S = 0.2
 TIMES_ALONE = 10
 TURNS = 3
 EVERY_S = 0.01
-ALL = DEAREST | STATES | ADMIN | OVERSEER | INTERACTIONS | MEMORIES | KNOWLEDGE
+ALL = DEAREST | STATES | ADMIN | OVERSEER | INTERACTIONS | MEMORIES | KNOWLEDGE | SESSIONS
 RULES = {"rules": [{"action": "quarantine", "reason": "orders", "contains": [ORDERS], "sources": ["web"]}]}
 
 

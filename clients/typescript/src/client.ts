@@ -27,6 +27,7 @@ import { ARGUMENTS, CLIENT } from "./option-names.js";
 import type { ClientOptions } from "./options.js";
 import { settingsFrom } from "./options.js";
 import { OverseerMethods } from "./overseer.js";
+import { SessionMethods } from "./sessions.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
@@ -37,6 +38,7 @@ const METHODS = [
   UserMemoryMethods,
   InteractionMethods,
   KnowledgeMethods,
+  SessionMethods,
   OverseerMethods,
   AdminMethods,
 ];
@@ -47,6 +49,7 @@ export interface MemoryClient
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    SessionMethods,
     OverseerMethods,
     AdminMethods {}
 

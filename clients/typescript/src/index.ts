@@ -71,6 +71,13 @@ export type {
   WholeDocument,
 } from "./knowledge-model.js";
 export type {
+  ForkSessionOptions,
+  ListSessionsOptions,
+  SessionChanges,
+  UpdateSessionOptions,
+} from "./sessions.js";
+export type { FetchedSession, Session, SessionOrigin, WrittenSession } from "./sessions-model.js";
+export type {
   BinaryPart,
   ChatMessage,
   Content,

@@ -42,6 +42,12 @@ import type {
 import type { CallOptions, ClientOptions, TlsOptions, WriteOptions } from "./options.js";
 import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./overseer.js";
 import type {
+  ForkSessionOptions,
+  ListSessionsOptions,
+  SessionChanges,
+  UpdateSessionOptions,
+} from "./sessions.js";
+import type {
   DeleteStateOptions,
   ListStateKeysOptions,
   SaveStateOptions,
@@ -302,6 +308,14 @@ const GET_DOCUMENT: Names<GetDocumentOptions> = { ...PAGES, includeFragments: tr
 const LIST_DOCUMENTS: Names<ListDocumentsOptions> = { ...PAGES, ...DOCUMENTS, newestFirst: true };
 const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MATCHED, documentIds: true };
 
+const LIST_SESSIONS: Names<ListSessionsOptions> = { ...PAGES, ...named("prefix", "labels") };
+const SESSION_CHANGES: Names<SessionChanges> = named("title", "labels", "metadata");
+const UPDATE_SESSION: Names<UpdateSessionOptions> = { ...WITH_VERSION, allowMissing: true };
+const FORK_SESSION: Names<ForkSessionOptions> = {
+  ...WRITE,
+  ...named("newSessionId", "untilItemId", "untilRevision"),
+};
+
 const RELEVANCE: Names<CheckRelevanceOptions> = {
   ...CALL,
   ...named("limit", "maxTokens", "pattern", "maxCandidates", "omitValues", "decideBy", "explain"),
@@ -365,6 +379,11 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listDocuments: [LIST_DOCUMENTS],
   deleteDocument: [null, WITH_VERSION],
   searchFragments: [null, FRAGMENTS],
+  listSessions: [LIST_SESSIONS],
+  getSession: [null, CALL],
+  updateSession: [null, SESSION_CHANGES, UPDATE_SESSION],
+  deleteSession: [null, WRITE],
+  forkSession: [null, FORK_SESSION],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],

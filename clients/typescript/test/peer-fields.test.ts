@@ -47,6 +47,7 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
     "provenance",
   ],
   OriginalMessage: ["provenance"],
+  Session: ["item_count", "first_time", "last_time", "version", "update_time", "forked_from"],
 };
 
 /** What the client does not hand on: it fetches all pages, and resumes streams by itself. */
@@ -63,6 +64,8 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   DeleteWhereResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
+  ListSessionsResponse: ["revision"],
+  DeleteSessionResponse: ["revision"],
   WatchResponse: ["revision"],
   ExportResponse: ["revision"],
 };
