@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memory_service.namespaces import NAME_BYTES_MAX
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -12,7 +14,7 @@ MIB = 1024 * KIB
 class Limits:
     """The limits in force."""
 
-    namespace_chars_max: int = 128
+    namespace_name_bytes_max: int = NAME_BYTES_MAX
     id_bytes_max: int = 128
     session_id_bytes_max: int = 256
     session_title_bytes_max: int = 512

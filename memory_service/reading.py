@@ -45,6 +45,17 @@ class Reading(ABC):
         """
 
     @abstractmethod
+    async def label_values(
+        self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
+    ) -> list[tuple[str, int]]:
+        """Return the distinct values of a label that begin with `prefix`, each with its number of items.
+
+        Counts the items of CONVERSATION_KINDS that are not expired at `now_us`; a value that none of them
+        has MUST be left out. Returns the first `limit` values above `after` (None: all) in ascending order
+        of their code points.
+        """
+
+    @abstractmethod
     async def search(self, query: SearchQuery) -> Hits:
         """Find the items that fit best, in no particular order.
 
@@ -92,6 +103,11 @@ class _Nothing(Reading):
         return [None] * len(positions)
 
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        return []
+
+    async def label_values(
+        self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
+    ) -> list[tuple[str, int]]:
         return []
 
     async def search(self, query: SearchQuery) -> Hits:

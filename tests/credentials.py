@@ -170,6 +170,11 @@ class Issuer:
         return jwt.encode(present, self.private[kid], chosen, {"kid": kid} if headers is None else headers)
 
 
+def pattern_of(namespace: str) -> str:
+    """Return the pattern that grants a namespace alone."""
+    return namespace.replace("\\", "\\\\").replace("*", "\\*")
+
+
 def good_claims() -> dict[str, Any]:
     """Return claims that allow everything for five minutes."""
     return {

@@ -251,6 +251,7 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "Update": {"item": memory_pb2.MemoryItem(id="old", text="x")},
         "Delete": {"id": "old"},
         "DeleteWhere": {"session_id": "s"},
+        "ListLabelValues": {"key": "k"},
         "BatchWrite": {"operations": [{"add": {"item": item}}]},
         "SaveState": {"key": "k", "value": json_value(1)},
         "LoadState": {"key": "old"},

@@ -17,7 +17,7 @@ from tables_of_docs import with_rows
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 
 INVALID_FIELD = {
-    "namespace_chars_max": "namespace; A-Z a-z 0-9 . _ - : / @",
+    "namespace_name_bytes_max": "namespace ([what is allowed](api.md#namespaces-and-revisions))",
     "id_bytes_max": "item id",
     "session_id_bytes_max": "session_id",
     "request_id_chars_max": "request_id; printable ASCII, no spaces",

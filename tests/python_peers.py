@@ -347,6 +347,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "Retrieve": _packed,
     "Get": _under("item"),
     "List": _under("items"),
+    "ListLabelValues": _under("values"),
     "Delete": _under("revision"),
     "DeleteWhere": _under("deleted_count"),
     "BatchWrite": _found,

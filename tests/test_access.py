@@ -23,6 +23,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from credentials import BY_NAME, ROLES, Client, Issuer, KeyMaker, connect, jwt_flags, keys_in
 from grpc_api import METHODS, eventually, json_value, outcome, path, valid_request
 from memory_service.cli import main
+from memory_service.credentials.grants import BadGrant
 from memory_service.runtime.caller import Role
 from memory_service.server.methods import SERVED, Audit, Reach
 from memory_service.v1 import memory_pb2
@@ -55,8 +56,9 @@ class Guarded:
         return self.client.presenting(self.issuer.token(namespaces=list(namespaces), roles=list(roles)))
 
 
-NEAR_MINE = ("min", "mine2", "MINE", "theirs ", "../theirs", "mine\0", "*")
-MINE = ("mine", "mine/*", "their", "theirs/*")
+NEAR_MINE = ("min", "mine2", "MINE", "theirs ", "../theirs", "mine\0", "*", "\uff4dine", "m\u0131ne", "mine*")
+NEAR_MINE += ("auth0|667", "auth0|6", "auth0|", "李", "李雷2", "Zoe\u0308", "st*rs", "st*r*", "st\\*r")
+MINE = ("mine", "mine/*", "their", "theirs/*", "auth0|66", "李雷", "Zo\u00eb", "st\\*r")
 
 
 @pytest.fixture(scope="module")
@@ -319,6 +321,60 @@ def test_names_and_prefixes_are_all_that_a_credential_is_good_for(guarded: Guard
         assert client.texts(namespace) == ["x"]
     for namespace in ("one/a", "on", "team", "teams/a"):
         assert client.refused("List", namespace=namespace).reason == "PERMISSION_DENIED", namespace
+
+
+def test_names_of_any_alphabet_can_be_granted(guarded: Guarded) -> None:
+    exact = [
+        "auth0|66",
+        "+4917612345",
+        "kim+x@example.com",
+        "李雷",
+        "O'Brien, Pat",
+        r"DOMAIN\\kim",
+        r"st\*r",
+        r"end\*",
+    ]
+    client = guarded.holding([*exact, "tenant 7|*", r"a\\*", r"b\**"])
+    allowed = [
+        "auth0|66",
+        "+4917612345",
+        "kim+x@example.com",
+        "李雷",
+        "O'Brien, Pat",
+        "DOMAIN\\kim",
+        "st*r",
+        "end*",
+    ]
+    allowed += ["tenant 7|李", "a\\", "a\\*", "a\\b", "b*", "b*c"]
+    for namespace in allowed:
+        client.call("Add", namespace=namespace, item=memory_pb2.MemoryItem(text="x"))
+        assert client.texts(namespace) == ["x"], namespace
+    assert {each.namespace for each in client.call("ListNamespaces").namespaces} == set(allowed)
+    others = [
+        "auth0|6",
+        "auth0|667",
+        "李雷2",
+        "end",
+        "end*a",
+        "endless",
+        "star",
+        "st\\*r",
+        "DOMAIN\\\\kim",
+        "tenant 7",
+        "ab",
+        "bc",
+    ]
+    for namespace in others:
+        assert client.refused("List", namespace=namespace).reason == "PERMISSION_DENIED", namespace
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "a*b", "**", "a\\", r"a\b", "a\n", "a\0*", "Zoe\u0308", "x" * 257, "李" * 86]
+)
+def test_a_pattern_that_is_none_cannot_be_granted(guarded: Guarded, pattern: str) -> None:
+    with pytest.raises(BadGrant):
+        guarded.keys.make("ada", [pattern])
+    assert guarded.holding([pattern]).refused("List", namespace="a").reason == "UNAUTHENTICATED"
 
 
 def test_counting_uses_is_writing(guarded: Guarded, filled: str) -> None:

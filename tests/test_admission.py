@@ -367,14 +367,15 @@ async def test_what_goes_on_can_be_read() -> None:
 # Owners
 
 
-@pytest.mark.parametrize("characters", [1, 127, 128])
-def test_the_namespace_of_a_request_is_its_owner_whatever_its_length(characters: int) -> None:
-    namespace = "n" * characters
+@pytest.mark.parametrize("namespace", ["n", "n" * 127, "n" * 128, "n" * 255, "n" * 256, "李雷", "李" * 85])
+def test_the_namespace_of_a_request_is_its_owner_whatever_its_length(namespace: str) -> None:
     request = pb.ListRequest(namespace=namespace, session_id="s").SerializeToString()
     assert owner_of(request, ANYBODY) == Owner("", namespace.encode())
     assert owner_of(request, replace(ANYBODY, name="ada")) == Owner("ada", namespace.encode())
 
 
-@pytest.mark.parametrize("request_", [b"", b"\x0a", b"\x12\x01a", b"\x0a\xff\xff\x03"])
+@pytest.mark.parametrize(
+    "request_", [b"", b"\x0a", b"\x12\x01a", b"\x0a\xff\xff\x03", b"\x0a\x81", b"\x0a\x81\x02" + b"n" * 257]
+)
 def test_a_request_that_does_not_begin_with_a_namespace_is_its_caller_s(request_: bytes) -> None:
     assert owner_of(request_, ANYBODY) == Owner("", b"")

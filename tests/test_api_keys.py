@@ -129,7 +129,7 @@ def test_a_key_ring_compares_ids_secrets_and_times(tmp_path: Path) -> None:
         ("create", "a\nb", "--namespace", "a", "--role", "read"),
         ("create", "ada", "--namespace", "", "--role", "read"),
         ("create", "ada", "--namespace", "a*b", "--role", "read"),
-        ("create", "ada", "--namespace", "a b", "--role", "read"),
+        ("create", "ada", "--namespace", "a\x07b", "--role", "read"),
         ("create", "ada", "--namespace", "a", "--role", "read", "--certificate", "ada"),
         ("create", "ada", "--namespace", "a", "--role", "read", "--expires-in", "9999999d"),
         ("revoke", "0" * 16),

@@ -54,7 +54,19 @@ def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Co
 
 def test_the_commands_that_there_are() -> None:
     assert {name for name, _ in commands(main)} >= {
-        *("serve", "health", "add", "retrieve", "list", "get", "delete", "reset", "import", "export"),
+        *(
+            "serve",
+            "health",
+            "add",
+            "retrieve",
+            "list",
+            "labels",
+            "get",
+            "delete",
+            "reset",
+            "import",
+            "export",
+        ),
         *("delete-where", "write"),
         *("stats", "namespaces", "reembed", "undo", "flush", "watch", "restore", "rekey"),
         *("backup write", "backup verify"),
@@ -178,6 +190,15 @@ def test_a_server_without_a_reranker_says_so(run: Run) -> None:
     run("add", "a heron")
     assert run("retrieve", "heron", "--rerank").stderr.endswith("(NO_RERANKER)\n")
     assert json_lines(run("health", "--json"))[0]["reranker"] == "none"
+
+
+def test_labels_are_printed_with_their_counts(run: Run) -> None:
+    for label in ("topic=travel", "topic=money", "topic=travel", "by=ada"):
+        run("add", "x", "--label", label)
+    assert run("labels", "topic").stdout.split() == ["1", "money", "2", "travel"]
+    assert json_lines(run("labels", "topic", "--prefix", "t", "--json")) == [{"value": "travel", "count": 2}]
+    assert run("labels", "topic", "--limit", "1").stdout.split() == ["1", "money"]
+    assert run("labels", "none").stdout == ""
 
 
 def test_list_is_limited_and_turned_round(run: Run) -> None:

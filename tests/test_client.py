@@ -374,6 +374,13 @@ async def test_the_async_client_imports_both_kinds_of_iterables(aclient: AsyncMe
     assert len(await aclient.retrieve(limit=-1)) == 10
 
 
+def test_values_of_a_label_are_listed_page_by_page(client: MemoryClient) -> None:
+    client.batch_add([MemoryItem(content="x", labels={"k": value}) for value in ("b", "c", "a", "b")])
+    listed = [(found.value, found.count) for found in client.list_label_values("k", page_size=1)]
+    assert listed == [("a", 1), ("b", 2), ("c", 1)]
+    assert [found.value for found in client.list_label_values("k", prefix="b")] == ["b"]
+
+
 async def test_the_async_client_keeps_state_and_administers(
     aclient: AsyncMemoryClient, namespace: str
 ) -> None:

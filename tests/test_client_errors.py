@@ -403,5 +403,5 @@ def test_a_closed_client_takes_no_calls() -> None:
         with pytest.raises(memory_client.Unsupported):
             client.get("x")
         client.close()
-        with pytest.raises(ValueError, match="closed"):
+        with pytest.raises(MemoryServiceError, match="closed"):
             client.get("x")

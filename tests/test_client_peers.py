@@ -66,7 +66,7 @@ _NOT_RETURNED = {
         *("Add", "BatchAdd", "Update", "SaveState"),
         *("StoreInteraction", "StoreResponse", "StoreReflection"),
         # Entries come one by one, whatever page they were on.
-        *("List", "ListMemories", "ListDocuments", "Watch", "Export"),
+        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
         # Only the number of deleted items is returned.
         "DeleteWhere",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,21 +29,22 @@ HOSTILE_NAMESPACES = {
     "absolute": "/etc",
     "trailing slash": "a/",
     "double slash": "a//b",
-    "129": "x" * 129,
-    "200": "x" * 200,
+    "257 bytes": "x" * 257,
+    "258 bytes": "李" * 86,
     "line break": "a\nb",
     "NUL": "a\0b",
     "blank": " ",
-    "space": "a b",
-    "percent": "%2e%2e",
-    "homoglyph": "n\u0430mespace",
-    "fullwidth": "\uff41\uff42",
-    "bidi": "a\u202eb",
-    "drive": "C:\\",
-    "quote": "'; DROP TABLE items; --",
-    "star": "a*",
-    "tilde": "~root",
-    "dollar": "$HOME",
+    "leading space": " a",
+    "trailing space": "a ",
+    "trailing wide space": "a\u3000",
+    "trailing no-break space": "a\u00a0",
+    "escape": "a\x1b[31m",
+    "C1 control": "a\x85b",
+    "delete": "a\x7f",
+    "decomposed": "Zoe\u0308",
+    "Angstrom sign": "\u212b",
+    "decomposed Hangul": "\u1112\u1161\u11ab",
+    "marks out of order": "a\u0301\u0323",
 }
 WITH_NAMESPACE = [m for m in METHODS if "namespace" in m.input_type.fields_by_name]
 
@@ -59,7 +61,56 @@ def test_hostile_namespaces_are_refused_by_every_rpc(api: Api, method: MethodDes
 
 
 ODD_NAMESPACES = [".", "-x", "--help", "_", ".hidden", "CON", "nul", "a:b", "user@example.org", "a/b/c"]
-ODD_NAMESPACES += ["data.sqlite", "0", "A" * 128, "a" * 128, "index", "a.", "a/.b"]
+ODD_NAMESPACES += ["data.sqlite", "0", "A" * 256, "a" * 256, "李" * 85, "index", "a.", "a/.b"]
+USER_IDS = [
+    "auth0|66",
+    "+4917612345",
+    "kim+x@example.com",
+    "李雷",
+    "Zo\u00eb",
+    "O'Brien, Pat",
+    "DOMAIN\\kim",
+    "a b",
+]
+ODD_NAMESPACES += USER_IDS
+# Special in SQL, patterns, URLs, headers, shells or file names; or only similar to another name.
+ODD_NAMESPACES += [
+    "%2e%2e",
+    "100%",
+    "%",
+    "_%",
+    "a*",
+    "*",
+    "[a-z]",
+    "a?",
+    "'; DROP TABLE items; --",
+    "~root",
+    "$HOME",
+]
+ODD_NAMESPACES += [
+    "C:\\",
+    "\\0",
+    "#",
+    "{}",
+    '"',
+    "n\u0430mespace",
+    "\uff41\uff42",
+    "a\u202eb",
+    "a\u200db",
+    "👩\u200d👧",
+]
+ODD_NAMESPACES += ["I", "\u0131", "ss", "\u00df", "\U0001f600", "\uffff", "\U0010ffff", "\ue000", "a\u2028b"]
+
+
+def listed(api: Api, prefix: str = "", page_size: int = 1000) -> list[str]:
+    """Return the names of all namespaces with a prefix, page by page."""
+    found, token = list[str](), ""
+    while True:
+        request = admin_pb2.ListNamespacesRequest(prefix=prefix, page_size=page_size, page_token=token)
+        page = api.admin.ListNamespaces(request)
+        found += [each.namespace for each in page.namespaces]
+        if not (token := page.next_page_token):
+            return found
 
 
 def test_odd_namespaces_are_only_names(api: Api) -> None:
@@ -68,6 +119,23 @@ def test_odd_namespaces_are_only_names(api: Api) -> None:
     for namespace in ODD_NAMESPACES:
         assert [item.text for item in api.items(namespace)] == [f"a heron in {namespace}"]
         assert api.found(namespace, query_text="heron") == [f"a heron in {namespace}"]
+    everything = listed(api, page_size=7)
+    assert everything == sorted(everything)
+    for namespace in ODD_NAMESPACES:
+        assert listed(api, namespace) == [name for name in everything if name.startswith(namespace)]
+    for namespace in ODD_NAMESPACES:
+        api.admin.DeleteNamespace(admin_pb2.DeleteNamespaceRequest(namespace=namespace))
+    assert set(everything) - set(listed(api)) == set(ODD_NAMESPACES)
+
+
+def test_a_name_in_another_normal_form_is_refused_and_not_changed(api: Api) -> None:
+    for namespace in ("Zo\u00eb", "caf\u00e9/\ud55c\uae00"):
+        api.add(namespace, text="x")
+        for form in ("NFD", "NFKD"):
+            other = unicodedata.normalize(form, namespace)  # type: ignore[arg-type]
+            error = refusal(api.memory.List, pb.ListRequest(namespace=other))
+            assert error.reason == "INVALID_FIELD" and error.names("namespace")
+            assert "NFC" in error.message
         api.admin.DeleteNamespace(admin_pb2.DeleteNamespaceRequest(namespace=namespace))
 
 

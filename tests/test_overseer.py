@@ -317,6 +317,38 @@ def test_the_parts_of_a_key_are_words(api: Api, namespace: str, key: str) -> Non
     assert keys(check(api, namespace, "Which diet do I follow?")) == [key]
 
 
+@pytest.mark.parametrize(
+    ("key", "goal"),
+    [
+        ("plan", "What is the plan?"),
+        ("plan", "Continue with the plan."),
+        ("settings", "Show me the settings of the app."),
+        ("user_settings", "Which settings do I use?"),
+        ("notes", "Read my notes before you start."),
+        ("notes_2", "What is in my notes?"),
+        ("todo_list", "What is on my todo list?"),
+    ],
+)
+@pytest.mark.parametrize("embedded", [True, False])
+def test_a_key_without_a_subject_is_found_by_its_name(
+    api: Api, llm_api: Api, namespace: str, key: str, goal: str, embedded: bool
+) -> None:
+    api = api if embedded else llm_api
+    save(
+        api,
+        namespace,
+        {key: {"a": 1}, "birthday_plan": "cake", "book_notes": "x", "lights": "off", "city": "Oslo"},
+    )
+    assert key in keys(check(api, namespace, goal, decide_by=pb.DECIDED_BY_RULES))
+    other = check(api, namespace, "Which street do I live in?", decide_by=pb.DECIDED_BY_RULES)
+    assert key not in keys(other)
+
+
+def test_a_key_with_the_subject_of_the_goal_is_better_than_one_without(api: Api, namespace: str) -> None:
+    save(api, namespace, {"list": "x", "shopping_list": "milk", "reading_list": "Emma"})
+    assert keys(check(api, namespace, "What is on my shopping list?")) == ["shopping_list"]
+
+
 def test_descriptions_and_values_are_searched(api: Api, namespace: str) -> None:
     api.save(namespace, "k1", 1, description="Training plan for the marathon")
     api.save(namespace, "k2", {"coach": "her name:\nFerdinand"})

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 
-from credentials import BY_NAME, Client, connect, keys_in
+from credentials import BY_NAME, Client, connect, keys_in, pattern_of
 from grpc_api import METHODS, SMALL_GRAPHS, decode, exactly, is_map, json_value, path, struct, valid_request
 from memory_service.domain.filter_language import FilterLanguage
 from memory_service.errors import InvalidArgument
@@ -31,6 +32,8 @@ from memory_service.v1 import memory_pb2
 from memory_service.views.long_searches import LONG_POSTINGS
 from server_process import ServerProcess
 
+NAMES = ("auth0|李*", "auth0|李雷")
+"""The attacker and the attacked. Without its escape, the attacker's grant would match both."""
 CANARY = "xylocanary"
 """A word in everything that the attacked tenant writes, and in nothing that others send."""
 _ROLES = {m: SERVED[path(m)].roles for m in METHODS if SERVED[path(m)].reach is Reach.NAMESPACE}
@@ -68,6 +71,10 @@ class Tenant:
         """A name that the tenant gives to sessions, speakers, labels and keys of metadata."""
         return f"session-of-{self.namespace}-0"
 
+    def request_id(self, kind: str, number: int) -> str:
+        """A request id of the tenant: printable ASCII, which the namespace need not be."""
+        return f"{kind}-of-{quote(self.namespace)}-{number}"
+
     def call(self, name: str, **fields: Any) -> Any:
         """Call an RPC on the tenant's namespace."""
         return self.client.call(name, namespace=self.namespace, **fields)
@@ -79,7 +86,7 @@ class Tenant:
         for number, text in enumerate(texts):
             content = f"{text} {word}"
             item = memory_pb2.MemoryItem(id=f"item-{number}", text=content, session_id=self.own, **named)
-            self.call("Add", item=item, request_id=f"request-of-{self.namespace}-{number}")
+            self.call("Add", item=item, request_id=self.request_id("request", number))
         parts = [memory_pb2.Part(text=f"said by {word}")]
         message = memory_pb2.ChatMessage(role=memory_pb2.ROLE_USER, name=self.own, parts=parts)
         self.call("Add", item=memory_pb2.MemoryItem(id="spoken", chat_message=message))
@@ -88,7 +95,7 @@ class Tenant:
             self.call("SaveState", key=f"key-{number}", value=json_value(word), description=f"of {word}")
         for number, content in enumerate((f"User likes {word} tea", f"User lives in {word}ville")):
             fact = {"content": content, "category": 2, "reasoning": "A lasting preference"}
-            self.call("SaveMemory", **fact, request_id=f"fact-no-of-{self.namespace}-{number}")
+            self.call("SaveMemory", **fact, request_id=self.request_id("fact-no", number))
         for number in range(2):
             self.call("StoreInteraction", sender=word, content=f"hello {word}", id=f"said-{number}")
         self.call("StoreReflection", content=f"thinking of {word}", interaction_ids=["said-0"])
@@ -121,7 +128,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """A server with an embedder, and two tenants that have filled their namespaces."""
     folder: Path = tmp_path_factory.mktemp("tenants")
     keys = keys_in(folder)
-    made = {name: keys.make(f"writer-of-{name}-0", [name]) for name in ("eve", "ada")}
+    made = {name: keys.make(f"writer-of-{name}-0", [pattern_of(name)]) for name in NAMES}
     operator = keys.token("operator")
     settings = VARIANTS[request.param]
     flags = ["--auth", "keys", *settings.get("flags", ())]
@@ -275,8 +282,8 @@ def names_of(tenant: Tenant) -> list[str]:
     memories = [memory.id for memory in tenant.call("ListMemories").memories]
     assert len(memories) == 2
     reflection = tenant.call("List", kinds=[memory_pb2.ITEM_KIND_REFLECTION]).items[0].id
-    given = [f"{kind}-of-{tenant.namespace}-0" for kind in ("request", "fact-no", "writer")]
-    return [tenant.own, *given, tenant.key_id, memories[0], reflection]
+    given = [tenant.request_id(kind, 0) for kind in ("request", "fact-no")]
+    return [tenant.own, *given, f"writer-of-{tenant.namespace}-0", tenant.key_id, memories[0], reflection]
 
 
 def attempts(way: Way, names: list[str], tokens: list[str]) -> Iterator[list[str]]:

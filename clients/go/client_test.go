@@ -78,8 +78,11 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 		"ListItems":      func() error { return firstError(client.ListItems(ctx, memory.WithMaxLimit(3))) },
 		"SearchState":    func() error { return firstError(client.SearchState(ctx, "*", memory.WithPreviews())) },
 		"ListNamespaces": func() error { return firstError(client.ListNamespaces(ctx, "", memory.WithPreviews())) },
-		"Watch":          func() error { return firstError(client.Watch(ctx, memory.WithExportedEmbeddings())) },
-		"Export":         func() error { return firstError(client.Export(ctx, memory.WithHeartbeatInterval(time.Second))) },
+		"ListLabelValues": func() error {
+			return firstError(client.ListLabelValues(ctx, "k", "", memory.WithPreviews()))
+		},
+		"Watch":  func() error { return firstError(client.Watch(ctx, memory.WithExportedEmbeddings())) },
+		"Export": func() error { return firstError(client.Export(ctx, memory.WithHeartbeatInterval(time.Second))) },
 	}
 	for name, attempt := range attempts {
 		if err := attempt(); !errors.Is(err, memory.ErrInvalidArgument) {

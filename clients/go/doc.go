@@ -10,7 +10,8 @@
 // everything else that the server does:
 //
 //   - items: [Client.AddItem], [Client.BatchAdd], [Client.RetrieveResults], [Client.Get],
-//     [Client.ListItems], [Client.Update], [Client.Delete], [Client.DeleteWhere], [Client.ResetNamespace]
+//     [Client.ListItems], [Client.ListLabelValues], [Client.Update], [Client.Delete],
+//     [Client.DeleteWhere], [Client.ResetNamespace]
 //   - several operations on items and states at once: [Client.BatchWrite]
 //   - many items at once: [Client.ImportItems], [Client.Export]; what happens: [Client.Watch]
 //   - an agent's named values: [Client.SaveState], [Client.LoadState], [Client.ListStateKeys],

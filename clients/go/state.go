@@ -50,7 +50,7 @@ func (e *StateEntry) Decode(target any) error {
 	return nil
 }
 
-// ListOption changes how state keys or namespaces are listed.
+// ListOption changes how state keys, namespaces or values of labels are listed.
 type ListOption func(*listSettings)
 
 type listSettings struct {

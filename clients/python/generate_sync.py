@@ -34,7 +34,8 @@ _RULES = [
         (r"\bmemory_client\._aio\b", "memory_client._sync"),
         # Differences of their documentation.
         (r"\bThe asynchronous client\b", "The synchronous client"),
-        (r"\bFor use in one event loop\b", "Safe for use from many threads"),
+        (r"\bFor use in any event loop\b", "Safe for use from many threads"),
+        (r"; each event loop\n .* `asyncio\.run` ends\b", ""),
         (r"\bin the event loop\b", "in another thread"),
     )
 ]

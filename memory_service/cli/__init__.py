@@ -22,6 +22,7 @@ _BACKUPS = "memory_service.cli.backups"
         "add": f"{_ITEMS}:add",
         "retrieve": f"{_ITEMS}:retrieve",
         "list": f"{_ITEMS}:list_items",
+        "labels": f"{_ITEMS}:labels",
         "get": f"{_ITEMS}:get",
         "delete": f"{_ITEMS}:delete",
         "delete-where": f"{_ITEMS}:delete_where",

@@ -1,4 +1,4 @@
-"""Commands on items: add, retrieve, list, get, delete, delete-where, reset."""
+"""Commands on items: add, retrieve, list, labels, get, delete, delete-where, reset."""
 
 from __future__ import annotations
 
@@ -155,6 +155,18 @@ def list_items(session: Session, limit: int, **asked: Any) -> None:
     items = session.client.list_items(**asked)
     for item in itertools.islice(items, limit if limit >= 0 else None):
         session.tell(item, rendering.item_row(item))
+
+
+@click.command()
+@click.argument("key")
+@option("--prefix", default="", help="Only values that begin with this.")
+@option("--limit", default=100, help="Maximum number of values; -1: all.")
+@client_command
+def labels(session: Session, key: str, prefix: str, limit: int) -> None:
+    """Print the values of the label KEY, in order: number of items, value."""
+    values = session.client.list_label_values(key, prefix=prefix)
+    for found in itertools.islice(values, limit if limit >= 0 else None):
+        session.tell(found, f"{found.count:>8}  {rendering.one_line(found.value)}")
 
 
 @click.command()

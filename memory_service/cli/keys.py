@@ -16,6 +16,7 @@ from memory_service.cli.encryption import given_key, key_file_option, key_of
 from memory_service.cli.options import option, postgres_options
 from memory_service.cli.parameters import Duration
 from memory_service.cli.session import CommandError
+from memory_service.namespaces import in_one_line
 
 if TYPE_CHECKING:
     from memory_service.credentials.api_keys import ApiKey
@@ -104,7 +105,8 @@ def keys() -> None:
     multiple=True,
     required=True,
     variable="KEY_NAMESPACES",
-    help='Namespace that the key gives access to, or a prefix that ends with "*"; repeatable.',
+    help='Namespace that the key gives access to, or a prefix followed by "*"; repeatable.'
+    r" In names, write \* for * and \\ for \.",
 )
 @option(
     "--role",
@@ -154,7 +156,8 @@ def list_keys(store: KeyStore, as_json: bool) -> None:
         if as_json:
             output.tell_json(_described(key))
             continue
-        row = f"{key.id}  {_state(key):<8} {key.principal}  {','.join(key.roles)}  {' '.join(key.namespaces)}"
+        allowed = f"{','.join(key.roles)}  {in_one_line(key.namespaces)}"
+        row = f"{key.id}  {_state(key):<8} {key.principal}  {allowed}"
         details = [f"trust {key.trust:g}"] if key.trust < 1 else []
         details += [f"expires {rendering.moment(key.expires)}"] if key.expires else []
         details += [key.certificate] if key.certificate else []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from memory_service.namespaces import read_patterns
 from memory_service.runtime.caller import Caller, Role
 
 NAME_CHARS_MAX = 256
 NAMESPACES_MAX = 100
-_PATTERN = re.compile(r"[A-Za-z0-9._\-:/@]{0,128}\*|[A-Za-z0-9._\-:/@]{1,128}")
 
 
 class BadGrant(ValueError):
@@ -19,8 +18,8 @@ class BadGrant(ValueError):
 def grant(name: object, credential_id: str, namespaces: object, roles: object, trust: object = 1.0) -> Caller:
     """Return the caller that a credential identifies. Raises BadGrant for missing or malformed values.
 
-    The values may come from JSON, so their types are checked as well. `namespaces` are 1 to 100 names, or
-    prefixes that end with "*"; `roles` are names of `Role`, at least one; `trust` is 0 to 1.
+    The values may come from JSON, so their types are checked as well. `namespaces` are 1 to 100 patterns
+    of `memory_service.namespaces`; `roles` are names of `Role`, at least one; `trust` is 0 to 1.
     """
     if not isinstance(name, str) or not 1 <= len(name) <= NAME_CHARS_MAX or not name.isprintable():
         raise BadGrant(f"the name must be 1 to {NAME_CHARS_MAX} printable characters")
@@ -37,8 +36,10 @@ def _namespaces(value: object) -> tuple[str, ...]:
     patterns = _texts(value, "namespaces")
     if len(patterns) > NAMESPACES_MAX:
         raise BadGrant(f"there must be at most {NAMESPACES_MAX} namespaces")
-    if not all(_PATTERN.fullmatch(pattern) for pattern in patterns):
-        raise BadGrant('a namespace must be a name, or a prefix that ends with "*"')
+    try:
+        read_patterns(patterns)
+    except ValueError as error:
+        raise BadGrant(f"a namespace {error}") from None
     return tuple(patterns)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from memory_service.credentials.api_keys import ApiKey
+from memory_service.namespaces import in_one_line
 
 TOLD = ("principal", "namespaces", "roles", "trust", "certificate", "created", "expires", "revoked")
 """The recorded fields of a key: all except its id, which is recorded separately, and the secret's digest."""
@@ -77,7 +78,7 @@ def _told(key: ApiKey) -> dict[str, str]:
 
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return " ".join(value)
+        return in_one_line(value)
     if isinstance(value, datetime):
         return value.isoformat()
     return "" if value is None else str(value)

@@ -15,6 +15,7 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFound, Overloaded
+from memory_service.namespaces import Patterns
 from memory_service.records.base import BackupReport
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.yielding import aside
@@ -62,32 +63,30 @@ class Administration:
     ) -> tuple[list[NamespaceInfo], str]:
         """Return a page of the namespaces that the caller may see, by name, and the token of the next."""
         if prefix:
-            self._checks.name("prefix", prefix, self._checks.limits.namespace_chars_max)
+            self._checks.name("prefix", prefix, self._checks.limits.namespace_name_bytes_max)
         size = self._checks.page_size(page_size)
-        allowed = present_caller().namespaces
-        scope = ("namespaces", prefix, allowed)
+        caller = present_caller()
+        scope = ("namespaces", prefix, caller.namespaces)
         after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
-        found = await self._allowed_namespaces(allowed, prefix, after, size + 1)
+        found = await self._allowed_namespaces(caller.allowed, prefix, after, size + 1)
         token = self._tokens.make(scope, [found[size - 1].name]) if len(found) > size else ""
         return found[:size], token
 
     async def _allowed_namespaces(
-        self, allowed: tuple[str, ...], prefix: str, after: str, limit: int
+        self, allowed: Patterns, prefix: str, after: str, limit: int
     ) -> list[NamespaceInfo]:
         """Return the namespaces with a prefix that a credential's patterns allow, in the order of the
         store.
         """
         found = dict[str, NamespaceInfo]()
-        for pattern in allowed:
-            if not pattern.endswith("*"):
-                info = await self._store.namespace(pattern) if pattern.startswith(prefix) else None
-                if info is not None and pattern > after:
-                    found[pattern] = info
-            elif pattern[:-1].startswith(prefix) or prefix.startswith(pattern[:-1]):
-                # A wanted name starts with both, so the longer one begins with the shorter one.
-                for info in await self._store.scan_namespaces(
-                    max(prefix, pattern[:-1], key=len), after, limit
-                ):
+        for name in allowed.names:
+            info = await self._store.namespace(name) if name.startswith(prefix) and name > after else None
+            if info is not None:
+                found[name] = info
+        for begin in allowed.prefixes:
+            # A wanted name starts with both, so the longer one begins with the shorter one.
+            if begin.startswith(prefix) or prefix.startswith(begin):
+                for info in await self._store.scan_namespaces(max(prefix, begin, key=len), after, limit):
                     found[info.name] = info
         return [found[name] for name in sorted(found)][:limit]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -27,22 +26,11 @@ from memory_service.data_model import (
 from memory_service.domain.json_walk import depth
 from memory_service.errors import InvalidArgument, LimitExceeded
 from memory_service.limits import Limits
+from memory_service.namespaces import fault_of_name
 
-_NAMESPACE = re.compile(r"[A-Za-z0-9._:/@-]+")
-_KEPT_NAMESPACES_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]+")
 _BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-@lru_cache(maxsize=_KEPT_NAMESPACES_MAX)
-def _fault_of_namespace(name: str) -> str:
-    """Return what is wrong with the characters of a name; empty if nothing is."""
-    if not _NAMESPACE.fullmatch(name):
-        return "may contain only A-Z a-z 0-9 . _ - : / @"
-    if ".." in name or "//" in name or name[0] == "/" or name[-1] == "/":
-        return 'may not contain "..", "//", or "/" at an end'
-    return ""
 
 
 class Checks:
@@ -51,14 +39,15 @@ class Checks:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
 
-    def namespace(self, value: str) -> None:
+    def namespace(self, value: str, field: str = "namespace") -> None:
         """Check the name of a namespace: never a path."""
         if not value:
-            raise InvalidArgument("namespace", "is required")
-        if len(value) > self.limits.namespace_chars_max:
-            raise InvalidArgument("namespace", f"has more than {self.limits.namespace_chars_max} characters")
-        if fault := _fault_of_namespace(value):
-            raise InvalidArgument("namespace", fault)
+            raise InvalidArgument(field, "is required")
+        bytes_max = self.limits.namespace_name_bytes_max
+        if 4 * len(value) > bytes_max and len(value.encode()) > bytes_max:
+            raise InvalidArgument(field, f"has more than {bytes_max} bytes")
+        if fault := fault_of_name(value):
+            raise InvalidArgument(field, fault)
 
     def request_id(self, value: str) -> None:
         """Check a request id: short and printable."""

@@ -33,6 +33,7 @@ from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.sessions import SessionIndex
 from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.sorted_labels import SortedLabels
 from memory_service.indexes.turns import WEIGHTS, Turns
 from memory_service.indexes.value_columns import ValueColumns
 from memory_service.indexes.vectors import VectorIndex
@@ -107,6 +108,7 @@ class NamespaceView:
         # The rows of each label, ascending: all that have it, and perhaps dead ones that had it.
         self.label_rows: dict[tuple[LabelKey, str], array[int]] = {}
         self.row_labels: dict[int, dict[LabelKey, str]] = {}
+        self.sorted_labels = SortedLabels()
         # The rows of a kind, including dead ones, among the first rows, and the number of those; built on
         # first use.
         self.kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
@@ -337,13 +339,17 @@ class NamespaceView:
             self.row_labels[row] = labels
         for pair in labels.items():
             if before.get(pair[0]) != pair[1]:
-                insort(self.label_rows.setdefault(pair, array("i")), row)
+                if (listed := self.label_rows.get(pair)) is None:
+                    listed = self.label_rows[pair] = array("i")
+                    self.sorted_labels.add(pair)
+                insort(listed, row)
 
     def _unlist(self, pair: tuple[LabelKey, str], row: int) -> None:
         listed = self.label_rows[pair]
         del listed[bisect_left(listed, row)]
         if not listed:
             del self.label_rows[pair]
+            self.sorted_labels.remove(pair)
 
     def _expiring(self, row: int, step: int) -> None:
         if self.expire_us.view[row] != NEVER_US:
@@ -403,7 +409,7 @@ class NamespaceView:
         weighed = (self.importances, self.use_counts)
         numbers = (self.row_doc, self.row_slot, self.doc_row, self.slot_row)
         arrays = sum(a.nbytes for a in (*columns, *weighed, *numbers))
-        labels = 250 * len(self.row_labels) + 450 * len(self.label_rows)
+        labels = 250 * len(self.row_labels) + 450 * len(self.label_rows) + self.sorted_labels.nbytes
         vectors = self.vectors.nbytes if self.vectors else 0
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)

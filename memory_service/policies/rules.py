@@ -14,6 +14,7 @@ import msgspec
 import re2
 
 from memory_service.data_model import ItemKind, Json, Role, SourceKind
+from memory_service.namespaces import Patterns, read_patterns
 from memory_service.policies.base import ALLOWED, Action, CannotLoadPolicy, Proposal, Verdict, WritePolicy
 from memory_service.policies.folding import Folded, Phrase, folded, without_unseen
 
@@ -125,8 +126,7 @@ class _Compiled:
     trust_below: float | None
     roles: frozenset[str]
     kinds: frozenset[str]
-    names: frozenset[str]
-    prefixes: tuple[str, ...]
+    namespaces: Patterns | None
     phrases: tuple[Phrase, ...]
     pattern: Any
 
@@ -138,11 +138,7 @@ class _Compiled:
             and (self.trust_below is None or proposal.provenance.trust < self.trust_below)
             and (not self.roles or proposal.role in self.roles)
             and (not self.kinds or kind in self.kinds)
-            and (
-                not (self.names or self.prefixes)
-                or proposal.namespace in self.names
-                or proposal.namespace.startswith(self.prefixes)
-            )
+            and (self.namespaces is None or self.namespaces.match(proposal.namespace))
         )
 
     def finds(self, read: _Read) -> bool:
@@ -159,7 +155,6 @@ def _compiled(place: str, rule: Rule) -> _Compiled:
         raise ValueError(f"{place}.reason: is required, because writers receive it")
     if rule.trust_below is not None and not 0 < rule.trust_below <= 1:
         raise ValueError(f"{place}.trust_below: must be above 0 and at most 1")
-    exact, prefixes = _namespaces(f"{place}.namespaces", rule.namespaces)
     phrases = tuple(Phrase(words) for words in _given(f"{place}.contains", rule.contains))
     if not all(phrase.text for phrase in phrases):
         raise ValueError(f"{place}.contains: a phrase is empty")
@@ -169,8 +164,7 @@ def _compiled(place: str, rule: Rule) -> _Compiled:
         rule.trust_below,
         frozenset(_named(f"{place}.roles", rule.roles, _ROLES)),
         frozenset(_named(f"{place}.kinds", rule.kinds, _KINDS)),
-        exact,
-        prefixes,
+        _namespaces(f"{place}.namespaces", rule.namespaces),
         phrases,
         None if rule.matches is None else _pattern(f"{place}.matches", rule.matches),
     )
@@ -190,18 +184,14 @@ def _named(place: str, values: list[str] | None, known: Sequence[str]) -> list[s
     return values or []
 
 
-def _namespaces(place: str, values: list[str] | None) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return names and prefixes, in the notation that credentials also use."""
-    exact, prefixes = set(), []
+def _namespaces(place: str, values: list[str] | None) -> Patterns | None:
+    """Return the patterns, in the notation that credentials also use. None: every namespace."""
     for at, value in enumerate(_given(place, values)):
-        name = value.removesuffix("*")
-        if not value or "*" in name:
-            raise ValueError(f'{place}[{at}]: must be a name, or a prefix that ends with "*"')
-        if name == value:
-            exact.add(name)
-        else:
-            prefixes.append(name)
-    return frozenset(exact), tuple(prefixes)
+        try:
+            read_patterns([value])
+        except ValueError as error:
+            raise ValueError(f"{place}[{at}]: {error}") from None
+    return read_patterns(values) if values else None
 
 
 def _pattern(place: str, pattern: str) -> Any:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import enum
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from memory_service.namespaces import Patterns, read_patterns
 
 EVERYWHERE = "*"
 """The pattern that matches every namespace."""
@@ -29,8 +31,8 @@ class Role(enum.Enum):
 class Caller:
     """The identity and permissions that a credential grants.
 
-    `namespaces` are names, or prefixes that end with "*"; "*" alone matches every namespace. `trust`, 0 to 1,
-    is the maximum trust of the caller's writes.
+    `namespaces` are patterns as in `memory_service.namespaces`; "*" alone matches every namespace. `trust`,
+    0 to 1, is the maximum trust of the caller's writes.
     """
 
     name: str
@@ -38,13 +40,15 @@ class Caller:
     namespaces: tuple[str, ...]
     roles: frozenset[Role]
     trust: float = 1.0
+    allowed: Patterns = field(init=False, repr=False, compare=False)
+    """What `namespaces` match."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed", read_patterns(self.namespaces))
 
     def may_use(self, namespace: str) -> bool:
         """Return whether the credential covers a namespace."""
-        return any(
-            namespace.startswith(pattern[:-1]) if pattern.endswith("*") else namespace == pattern
-            for pattern in self.namespaces
-        )
+        return self.allowed.match(namespace)
 
     @property
     def administers_server(self) -> bool:

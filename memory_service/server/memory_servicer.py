@@ -14,6 +14,7 @@ from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.deleting import Deleting
 from memory_service.domain.item_writing import Added
 from memory_service.domain.items import Items
+from memory_service.domain.label_values import LabelListing
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions
 from memory_service.domain.states import States
@@ -70,6 +71,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         items: Items,
         batches: Batches,
         deleting: Deleting,
+        labels: LabelListing,
         states: States,
         retrieval: Retrieval,
         feed: ChangeFeed,
@@ -78,6 +80,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self._items = items
         self._batches = batches
         self._deleting = deleting
+        self._labels = labels
         self._states = states
         self._feed = feed
         self._retrieval = retrieval
@@ -216,6 +219,18 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         include = request.include_embedding
         await each(lambda item: fill_item(response.items.add(), item, include_embedding=include), page.items)
         return response
+
+    async def ListLabelValues(
+        self, request: pb.ListLabelValuesRequest, context: Context
+    ) -> pb.ListLabelValuesResponse:
+        page = await self._labels.list_values(
+            request.namespace, request.key, request.prefix, request.page_size, request.page_token
+        )
+        return pb.ListLabelValuesResponse(
+            values=[pb.LabelValue(value=value, count=count) for value, count in page.values],
+            next_page_token=page.next_page_token,
+            revision=page.revision,
+        )
 
     async def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:
         updated = await self._items.update(

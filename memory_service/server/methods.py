@@ -94,6 +94,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage),
         "Get": _READ,
         "List": _READ,
+        "ListLabelValues": _READ,
         # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,

@@ -25,6 +25,7 @@ from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
 from memory_service.domain.items import Items
 from memory_service.domain.knowledge import Knowledge
+from memory_service.domain.label_values import LabelListing
 from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
@@ -103,8 +104,9 @@ class Services:
         feed = ChangeFeed(self._store, self._checks)
         deleting = Deleting(self._store, self._retrieval, self._checks, self._tokens)
         batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
+        labels = LabelListing(self._store, self._checks, self._tokens)
         memories = MemoryServicer(
-            self._items, batches, deleting, self._states, self._retrieval, feed, page_bytes_max
+            self._items, batches, deleting, labels, self._states, self._retrieval, feed, page_bytes_max
         )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
         state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)

@@ -16,6 +16,7 @@ from memory_service.data_model import (
     SessionQuery,
 )
 from memory_service.indexes.analysis import Analyzer
+from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.selection import scan
 from memory_service.indexes.session_listing import list_sessions
@@ -106,6 +107,12 @@ class _ViewReading(Reading):
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         view = await self._views.cache.get(self._namespace, column_fields(item_filter.predicate))
         return [] if view is None else scan(view, item_filter, limit, newest=newest)
+
+    async def label_values(
+        self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
+    ) -> list[tuple[str, int]]:
+        view = await self._views.cache.get(self._namespace)
+        return [] if view is None else label_values(view, key, prefix, after, limit, now_us)
 
     async def search(self, query: SearchQuery) -> Hits:
         views, namespace = self._views, self._namespace

@@ -133,7 +133,7 @@ SCALARS: dict[int, st.SearchStrategy[Any]] = {
 NAMING = {"namespace", "id", "key", "request_id", "in_response_to", "parent_ids", "filter", "paths"}
 NAMES = st.one_of(TEXTS, st.sampled_from(["old", "a", "book"]))
 DEPTH_MAX = 6
-FUZZED = ("fuzz/a", "fuzz/b")
+FUZZED = ("fuzz/a", "fuzz|李雷+x@example.com *")
 
 
 def scalar(field: FieldDescriptor) -> st.SearchStrategy[Any]:

@@ -42,6 +42,7 @@ from memory_client.knowledge import (
     HandleMessageOutcome,
     RemovedDocument,
 )
+from memory_client.labels import LabelValue
 from memory_client.memory_manager import MemoryManager
 from memory_client.messages import (
     BinaryPart,
@@ -173,6 +174,7 @@ __all__ = [
     "ItemKind",
     "KeyDecision",
     "KeyVerdict",
+    "LabelValue",
     "LimitExceeded",
     "LlmUsage",
     "MemoryCategory",

@@ -10,6 +10,7 @@ from memory_client._aio.admin import AdminMethods
 from memory_client._aio.batches import BatchMethods
 from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
+from memory_client._aio.labels import LabelMethods
 from memory_client._aio.memory import MemoryMethods
 from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.sessions import SessionMethods
@@ -22,6 +23,7 @@ from memory_client.options import MIB, ClientOptions
 class AsyncMemoryClient(
     MemoryMethods,
     BatchMethods,
+    LabelMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,
@@ -30,7 +32,7 @@ class AsyncMemoryClient(
     OverseerMethods,
     AdminMethods,
 ):
-    """A client of one server or several over the same records. For use in one event loop.
+    """A client of one server or several over the same records. For use in any event loop.
 
         async with AsyncMemoryClient(namespace="ada") as memory:
             await memory.add("Ada likes tea")
@@ -38,7 +40,8 @@ class AsyncMemoryClient(
                 print(result.text)
 
     It is bound to one namespace. Every method raises a subclass of `MemoryServiceError` if the server refuses
-    the call or cannot be reached. The first call that needs a connection opens it.
+    the call or cannot be reached. The first call that needs a connection opens it; each event loop
+    has its own, which is closed with the client or when `asyncio.run` ends.
     """
 
     def __init__(

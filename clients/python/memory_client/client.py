@@ -11,6 +11,7 @@ from memory_client._sync.admin import AdminMethods
 from memory_client._sync.batches import BatchMethods
 from memory_client._sync.interactions import InteractionMethods
 from memory_client._sync.knowledge import KnowledgeMethods
+from memory_client._sync.labels import LabelMethods
 from memory_client._sync.memory import MemoryMethods
 from memory_client._sync.overseer import OverseerMethods
 from memory_client._sync.sessions import SessionMethods
@@ -23,6 +24,7 @@ from memory_client.options import MIB, ClientOptions
 class MemoryClient(
     MemoryMethods,
     BatchMethods,
+    LabelMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

@@ -119,3 +119,8 @@ ERROR_OF_CODE: Mapping[str, type[MemoryServiceError]] = MappingProxyType(
     }
 )
 """The class for each gRPC code; other codes raise `MemoryServiceError` itself."""
+
+
+def closed() -> MemoryServiceError:
+    """Return the error of a call of a client that is closed."""
+    return MemoryServiceError("the client is closed", code="CANCELLED")

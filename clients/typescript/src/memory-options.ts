@@ -148,6 +148,20 @@ export interface ListItemsOptions extends CallOptions, ItemFilter {
   readonly pageSize?: number | undefined;
 }
 
+/** A value of a label, and how many items have it. */
+export interface LabelValue {
+  readonly value: string;
+  readonly count: number;
+}
+
+/** Which values of a label are listed, and how. */
+export interface ListLabelValuesOptions extends CallOptions {
+  /** Only values that begin with this. */
+  readonly prefix?: string | undefined;
+  /** Number of values to fetch at a time. Undefined: 100. */
+  readonly pageSize?: number | undefined;
+}
+
 /** The fields of an item to change. Undefined: the field is left unchanged. */
 export interface ItemChanges {
   /** The server embeds new content that comes without an embedding. */

@@ -22,7 +22,9 @@ import type {
   ImportSummary,
   ItemChanges,
   ItemWriteOptions,
+  LabelValue,
   ListItemsOptions,
+  ListLabelValuesOptions,
   Results,
   RetrieveOptions,
   WatchOptions,
@@ -143,6 +145,21 @@ export abstract class MemoryMethods extends Bound {
       for (const item of page.items) {
         yield itemTo(item);
       }
+    }
+  }
+
+  /**
+   * Yields the distinct values of a label in the order of their code points, page by page. Counts the items that
+   * `listItems` yields by default.
+   */
+  async *listLabelValues(
+    key: string,
+    options: ListLabelValuesOptions = {},
+  ): AsyncGenerator<LabelValue, void, undefined> {
+    const { prefix = "", pageSize = 0 } = options;
+    const request = withToken({ namespace: this.boundTo, key, prefix, pageSize: int32From(pageSize, "pageSize") });
+    for await (const page of this.transport.pages(method.listLabelValues, request, options)) {
+      yield* page.values.map(({ value, count }) => ({ value, count: Number(count) }));
     }
   }
 

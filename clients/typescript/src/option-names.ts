@@ -35,6 +35,7 @@ import type {
   ItemFilter,
   ItemWriteOptions,
   ListItemsOptions,
+  ListLabelValuesOptions,
   RetrieveOptions,
   ScoreWeights,
   WatchOptions,
@@ -159,6 +160,7 @@ const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRe
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
 const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
+const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
 const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, dryRun: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
@@ -347,6 +349,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   retrieve: [RETRIEVE, RETRIEVE],
   get: [null, GET],
   listItems: [LIST],
+  listLabelValues: [null, LIST_LABELS],
   update: [null, CHANGES, WITH_REVISION],
   delete: [null, WITH_REVISION],
   deleteWhere: [DELETE_WHERE],

@@ -228,6 +228,25 @@ describe("items", { skip, timeout: 180_000 }, () => {
     await backwards.return();
   });
 
+  test("values of a label are listed page by page", async () => {
+    const memory = fresh();
+    await memory.batchAdd(["b", "c", "a", "b"].map((k) => ({ content: "x", labels: { k } })));
+    const listed: object[] = [];
+    for await (const value of memory.listLabelValues("k", { pageSize: 1 })) {
+      listed.push(value);
+    }
+    assert.deepEqual(listed, [
+      { value: "a", count: 1 },
+      { value: "b", count: 2 },
+      { value: "c", count: 1 },
+    ]);
+    assert.deepEqual(await memory.listLabelValues("k", { prefix: "b" }).next(), {
+      value: { value: "b", count: 2 },
+      done: false,
+    });
+    await assert.rejects(memory.listLabelValues("").next(), { reason: "INVALID_FIELD", field: "key" });
+  });
+
   test("a record with an unknown property ends an import", async () => {
     const memory = fresh();
     const item = { content: "tea", lables: {} };

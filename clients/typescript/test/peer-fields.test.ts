@@ -61,6 +61,7 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   BatchAddResponse: ["skipped_count"],
   // An iteration yields the entries of all pages.
   ListResponse: ["revision"],
+  ListLabelValuesResponse: ["revision"],
   DeleteWhereResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],

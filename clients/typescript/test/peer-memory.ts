@@ -15,6 +15,7 @@ import type {
   ItemWriteOptions,
   JsonValue,
   ListItemsOptions,
+  ListLabelValuesOptions,
   ListNamespacesOptions,
   ListQuarantinedOptions,
   ListStateKeysOptions,
@@ -167,6 +168,10 @@ export const MEMORY: Adapters<typeof MemoryService> = {
   list: adapter<ListItemsOptions>([...AMONG, "newestFirst", "pageSize"], async (client, options) => ({
     items: await all(client.listItems(options)),
   })),
+  listLabelValues: adapter<ListLabelValuesOptions & { key?: string }>(
+    ["key", "prefix", "pageSize"],
+    async (client, { key = "", ...options }) => ({ values: await all(client.listLabelValues(key, options)) }),
+  ),
   update: adapter<ItemWriteOptions & Mask & { item?: ImportedItem & Id }>(
     ["item", "updateMask", "expectedRevision", "requestId"],
     async (client, { item, updateMask, ...options }) => {

@@ -2,7 +2,7 @@
 
 Parts of a key count as words: "kudos_givers_2025" and "kudosGivers" contain "kudos" and "givers". Words are
 stemmed. A word of the goal has most weight in a key, less in a description, least in a value; words that many
-keys have get little weight, as do words that name no subject, such as "list".
+keys have get little weight, as do words that name no subject, such as "list", unless the key has no others.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ _IN_VALUE = 0.5
 _RARITY_MIN = 0.6
 # The share of that weight for a word that names no subject.
 _GENERAL_SHARE = 0.3
+# Its share in a key without a subject, such as "plan", if the goal has one. Doubled, or at 1, such a key is
+# found beside the key of that subject; halved, it is not found by "show me the settings of the app".
+_GENERAL_KEY_SHARE = 0.7
 _WORDS_TOLD_MAX = 5
 _WORD_CHARS_TOLD_MAX = 60
 _CACHED_STEMS_MAX = 50_000
@@ -133,6 +136,10 @@ class Words:
             found = self._stems[word] = str(self._stem_word(word))
         return found
 
+    def name_no_subject(self, stems: set[str]) -> bool:
+        """Return whether words are only general ones, such as "plan", and numbers."""
+        return all(stem in self.general or stem.isdigit() for stem in stems)
+
     def of(self, text: str) -> set[str]:
         """Return the stems of a text; names in camelCase or snake_case are several words."""
         return {self.stem(word) for word in telling_words(text)}
@@ -167,6 +174,7 @@ class WordSearch(KeySearch):
         """Words of the goal as written there, by their stems."""
         things = words.thing
         self._things = {things[stem]: stem for stem in self._wanted if stem in things}
+        self._share_in_general_key = 1.0 if words.name_no_subject(words.of(goal)) else _GENERAL_KEY_SHARE
         self._keys_with: Counter[str] = Counter()
 
     def add(self, entry: StateEntry) -> None:
@@ -178,14 +186,16 @@ class WordSearch(KeySearch):
 
     def _found(self, entry: StateEntry) -> dict[str, float]:
         found: dict[str, float] = {}
+        in_key = self._words.of(entry.key)
+        general = self._share_in_general_key if self._words.name_no_subject(in_key) else _GENERAL_SHARE
         value = _NOISE.sub(" ", entry.value_json[:VALUE_BYTES_SEARCHED].decode("utf-8", "ignore"))
-        for text, strength in (
-            (value, _IN_VALUE),
-            (entry.description, _IN_DESCRIPTION),
-            (entry.key, _IN_KEY),
+        for stems, strength, general_share in (
+            (self._words.of(value), _IN_VALUE, _GENERAL_SHARE),
+            (self._words.of(entry.description), _IN_DESCRIPTION, _GENERAL_SHARE),
+            (in_key, _IN_KEY, general),
         ):
-            for stem in self._words.of(text):
-                wanted, share = self._match(stem)
+            for stem in stems:
+                wanted, share = self._match(stem, general_share)
                 if wanted:
                     found[wanted] = max(strength * share, found.get(wanted, 0.0))
         for stem in map(self._words.stem, joined_words(entry.key)):
@@ -193,10 +203,10 @@ class WordSearch(KeySearch):
                 found[stem] = _IN_KEY
         return found
 
-    def _match(self, stem: str) -> tuple[str, float]:
+    def _match(self, stem: str, general_share: float) -> tuple[str, float]:
         """Return the word of the goal that a stem matches, and the weight of the match; "" for none."""
         if stem in self._wanted:
-            return stem, _GENERAL_SHARE if stem in self._words.general else 1.0
+            return stem, general_share if stem in self._words.general else 1.0
         return self._things.get(self._words.thing.get(stem, ""), ""), _SYNONYM_SHARE
 
     async def best(self, limit: int) -> list[Candidate]:

@@ -15,6 +15,7 @@ from memory_service.data_model import (
     SessionCounts,
     SessionQuery,
 )
+from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
@@ -38,6 +39,11 @@ class InMemoryReading(Reading):
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         self._make_columns(item_filter)
         return scan(self._found.view, item_filter, limit, newest=newest)
+
+    async def label_values(
+        self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
+    ) -> list[tuple[str, int]]:
+        return label_values(self._found.view, key, prefix, after, limit, now_us)
 
     async def search(self, query: SearchQuery) -> Hits:
         self._make_columns(query.filter)

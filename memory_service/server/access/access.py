@@ -223,11 +223,8 @@ def _refuse(raw: bytes) -> Any:
 def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
     """Refuse a request with contents that the caller is not allowed to send. Runs for every call."""
     caller = present_caller()
-    if in_namespace:
-        name = request.namespace
-        # An exact name needs no pattern matching.
-        if name not in caller.namespaces and not caller.may_use(name):
-            raise PermissionDenied
+    if in_namespace and not caller.may_use(request.namespace):
+        raise PermissionDenied
     if permission.added is not None and not permission.added(request) <= caller.roles:
         raise PermissionDenied
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from memory_service.namespaces import NAME_BYTES_MAX
 from memory_service.runtime.caller import Caller, Holder, Owner
 
 _LOOKED_AT = 2
@@ -14,8 +15,6 @@ Doubled: a call costs slightly more.
 """
 _WAIT_MAX_S = 1.0
 """Doubled: more of many refused calls get distinct retry times, and callers wait for up to 2 s."""
-# 128 as a varint: the only valid length of a namespace that takes two bytes.
-_LENGTH_128 = b"\x80\x01"
 
 
 def owner_of(raw: bytes, caller: Caller) -> Owner:
@@ -26,9 +25,12 @@ def owner_of(raw: bytes, caller: Caller) -> Owner:
     """
     if len(raw) < 2 or raw[0] != 0x0A:
         return Owner(caller.name, b"")
-    if raw[1:3] == _LENGTH_128:
-        return Owner(caller.name, raw[3 : 3 + 128])  # No namespace is longer.
-    return Owner(caller.name, raw[2 : 2 + raw[1]] if raw[1] < 128 else b"")
+    # The length is a varint; of two bytes above 127.
+    if raw[1] < 128:
+        return Owner(caller.name, raw[2 : 2 + raw[1]])
+    length = raw[1] - 128 + 128 * raw[2] if len(raw) > 2 else 0
+    # No namespace is longer.
+    return Owner(caller.name, raw[3 : 3 + length] if length <= NAME_BYTES_MAX else b"")
 
 
 @dataclass(slots=True)

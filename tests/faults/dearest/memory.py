@@ -10,6 +10,7 @@ from faults.dearest.world import (
     FILTERS,
     KIB,
     LABELS,
+    MANY_ITEMS,
     METADATA,
     MIB,
     TEXT,
@@ -92,6 +93,14 @@ def _updates(world: World, item: pb.MemoryItem) -> list[pb.UpdateRequest]:
 
 def _page(world: World, **fields: object) -> list[pb.ListRequest]:
     return again(pb.ListRequest(namespace=world.library, page_size=1000, **fields))  # type: ignore[arg-type]
+
+
+def _labelled(at: int) -> pb.MemoryItem:
+    return pb.MemoryItem(text="x", labels={"k": f"v{at:06}"})
+
+
+def _label_values(world: World, namespace: str, key: str) -> list[pb.ListLabelValuesRequest]:
+    return again(pb.ListLabelValuesRequest(namespace=namespace, key=key, page_size=1000))
 
 
 def _imports(world: World) -> list[list[pb.ImportRequest]]:
@@ -209,6 +218,10 @@ DEAREST = {
             Dear(f"filter of {name}", lambda w, text=text: _page(w, filter=text))
             for name, text in FILTERS.items()
         ),
+    ],
+    "ListLabelValues": [
+        Dear("of all items", lambda w: _label_values(w, w.library, "topic")),
+        Dear("many", lambda w: _label_values(w, w.fill(w.fresh(), MANY_ITEMS, _labelled), "k")),
     ],
     "Update": [
         Dear("largest", lambda w: _updates(w, largest_item(w, "x"))),

@@ -332,8 +332,8 @@ func (x *OriginalMessage) GetProvenance() *Provenance {
 // StoreInteractionRequest is a message to write.
 type StoreInteractionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-	// "..", "//" or a leading or trailing "/".
+	// The namespace to write to. Required: 1 to 256 bytes of UTF-8 in Unicode
+	// normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The sender of the message, for example a user's id. Required. At most 256 bytes.
 	Sender string `protobuf:"bytes,2,opt,name=sender,proto3" json:"sender,omitempty"`

@@ -491,8 +491,8 @@ func (x *SplitOptions) GetOverlapCharacters() int32 {
 // HandleMessageRequest is a message that may be a command to save.
 type HandleMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to read and write. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-	// "..", "//" or a leading or trailing "/".
+	// The namespace to read and write. Required: 1 to 256 bytes of UTF-8 in Unicode
+	// normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The conversation or room that the message was sent in. Required. At most 256 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`

@@ -1436,8 +1436,8 @@ func (x *ToolCallResult) GetIsError() bool {
 // AddRequest is an item to write.
 type AddRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-	// "..", "//" or a leading or trailing "/".
+	// The namespace to write to. Required: 1 to 256 bytes of UTF-8 in Unicode
+	// normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The item to write. Required.
 	Item *MemoryItem `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
@@ -2987,6 +2987,208 @@ func (x *ListResponse) GetRevision() int64 {
 	return 0
 }
 
+// ListLabelValuesRequest selects the values of a label.
+type ListLabelValuesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required. One that was never written to has no values.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The key of the label. Required. 1 to 64 bytes.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Only values that begin with this. Empty: all. At most 256 bytes.
+	Prefix string `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// The maximum number of values per page. 0: 100. Values above 1000 are reduced to 1000.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
+	// page.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLabelValuesRequest) Reset() {
+	*x = ListLabelValuesRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLabelValuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLabelValuesRequest) ProtoMessage() {}
+
+func (x *ListLabelValuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLabelValuesRequest.ProtoReflect.Descriptor instead.
+func (*ListLabelValuesRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListLabelValuesRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListLabelValuesRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ListLabelValuesRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *ListLabelValuesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListLabelValuesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListLabelValuesResponse is one page of values.
+type ListLabelValuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The values in ascending order of their code points.
+	Values []*LabelValue `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The revision of the namespace that the page reflects.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLabelValuesResponse) Reset() {
+	*x = ListLabelValuesResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLabelValuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLabelValuesResponse) ProtoMessage() {}
+
+func (x *ListLabelValuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLabelValuesResponse.ProtoReflect.Descriptor instead.
+func (*ListLabelValuesResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ListLabelValuesResponse) GetValues() []*LabelValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *ListLabelValuesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListLabelValuesResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// LabelValue is a value of a label.
+type LabelValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value.
+	Value string `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// The number of items that have the label with this value. At least 1.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LabelValue) Reset() {
+	*x = LabelValue{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LabelValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LabelValue) ProtoMessage() {}
+
+func (x *LabelValue) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LabelValue.ProtoReflect.Descriptor instead.
+func (*LabelValue) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *LabelValue) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *LabelValue) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // UpdateRequest is a change of an item.
 type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3009,7 +3211,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3223,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3236,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -3087,7 +3289,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3301,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3314,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -3153,7 +3355,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3367,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3380,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -3220,7 +3422,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3434,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3447,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -3287,7 +3489,7 @@ type DeleteWhereRequest struct {
 
 func (x *DeleteWhereRequest) Reset() {
 	*x = DeleteWhereRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3501,7 @@ func (x *DeleteWhereRequest) String() string {
 func (*DeleteWhereRequest) ProtoMessage() {}
 
 func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3514,7 @@ func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWhereRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteWhereRequest) GetNamespace() string {
@@ -3401,7 +3603,7 @@ type DeleteWhereResponse struct {
 
 func (x *DeleteWhereResponse) Reset() {
 	*x = DeleteWhereResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3615,7 @@ func (x *DeleteWhereResponse) String() string {
 func (*DeleteWhereResponse) ProtoMessage() {}
 
 func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3628,7 @@ func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWhereResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteWhereResponse) GetDeletedCount() int64 {
@@ -3465,7 +3667,7 @@ type BatchWriteRequest struct {
 
 func (x *BatchWriteRequest) Reset() {
 	*x = BatchWriteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3477,7 +3679,7 @@ func (x *BatchWriteRequest) String() string {
 func (*BatchWriteRequest) ProtoMessage() {}
 
 func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3490,7 +3692,7 @@ func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteRequest.ProtoReflect.Descriptor instead.
 func (*BatchWriteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BatchWriteRequest) GetNamespace() string {
@@ -3534,7 +3736,7 @@ type WriteOperation struct {
 
 func (x *WriteOperation) Reset() {
 	*x = WriteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3748,7 @@ func (x *WriteOperation) String() string {
 func (*WriteOperation) ProtoMessage() {}
 
 func (x *WriteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3761,7 @@ func (x *WriteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteOperation.ProtoReflect.Descriptor instead.
 func (*WriteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WriteOperation) GetOperation() isWriteOperation_Operation {
@@ -3683,7 +3885,7 @@ type AddOperation struct {
 
 func (x *AddOperation) Reset() {
 	*x = AddOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +3897,7 @@ func (x *AddOperation) String() string {
 func (*AddOperation) ProtoMessage() {}
 
 func (x *AddOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +3910,7 @@ func (x *AddOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddOperation.ProtoReflect.Descriptor instead.
 func (*AddOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AddOperation) GetItem() *MemoryItem {
@@ -3740,7 +3942,7 @@ type UpdateOperation struct {
 
 func (x *UpdateOperation) Reset() {
 	*x = UpdateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +3954,7 @@ func (x *UpdateOperation) String() string {
 func (*UpdateOperation) ProtoMessage() {}
 
 func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +3967,7 @@ func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOperation.ProtoReflect.Descriptor instead.
 func (*UpdateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UpdateOperation) GetItem() *MemoryItem {
@@ -3804,7 +4006,7 @@ type DeleteOperation struct {
 
 func (x *DeleteOperation) Reset() {
 	*x = DeleteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +4018,7 @@ func (x *DeleteOperation) String() string {
 func (*DeleteOperation) ProtoMessage() {}
 
 func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4031,7 @@ func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOperation.ProtoReflect.Descriptor instead.
 func (*DeleteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteOperation) GetId() string {
@@ -3875,7 +4077,7 @@ type DeleteWhereOperation struct {
 
 func (x *DeleteWhereOperation) Reset() {
 	*x = DeleteWhereOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4089,7 @@ func (x *DeleteWhereOperation) String() string {
 func (*DeleteWhereOperation) ProtoMessage() {}
 
 func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4102,7 @@ func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereOperation.ProtoReflect.Descriptor instead.
 func (*DeleteWhereOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeleteWhereOperation) GetSessionId() string {
@@ -3965,7 +4167,7 @@ type SaveStateOperation struct {
 
 func (x *SaveStateOperation) Reset() {
 	*x = SaveStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4179,7 @@ func (x *SaveStateOperation) String() string {
 func (*SaveStateOperation) ProtoMessage() {}
 
 func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4192,7 @@ func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveStateOperation.ProtoReflect.Descriptor instead.
 func (*SaveStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SaveStateOperation) GetKey() string {
@@ -4043,7 +4245,7 @@ type DeleteStateOperation struct {
 
 func (x *DeleteStateOperation) Reset() {
 	*x = DeleteStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4055,7 +4257,7 @@ func (x *DeleteStateOperation) String() string {
 func (*DeleteStateOperation) ProtoMessage() {}
 
 func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4068,7 +4270,7 @@ func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStateOperation.ProtoReflect.Descriptor instead.
 func (*DeleteStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteStateOperation) GetKey() string {
@@ -4107,7 +4309,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4321,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4334,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4181,7 +4383,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4193,7 +4395,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4206,7 +4408,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WriteResult) GetId() string {
@@ -4278,7 +4480,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4492,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4505,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -4335,7 +4537,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +4549,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +4562,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -4400,7 +4602,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4614,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4627,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -4462,7 +4664,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4676,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4689,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -4527,7 +4729,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4741,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4754,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -4612,7 +4814,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4624,7 +4826,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4637,7 +4839,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -4679,7 +4881,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +4893,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4704,7 +4906,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -5000,7 +5202,22 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fListResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision\"\x84\x02\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"\x9c\x01\n" +
+	"\x16ListLabelValuesRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\x94\x01\n" +
+	"\x17ListLabelValuesResponse\x125\n" +
+	"\x06values\x18\x01 \x03(\v2\x1d.memory_service.v1.LabelValueR\x06values\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"8\n" +
+	"\n" +
+	"LabelValue\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x84\x02\n" +
 	"\rUpdateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x121\n" +
 	"\x04item\x18\x02 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12;\n" +
@@ -5206,14 +5423,15 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x17CHANGE_TYPE_STATE_SAVED\x10\x06\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_DELETED\x10\a\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_EXPIRED\x10\b\x12\x1d\n" +
-	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xa1\b\n" +
+	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\x8b\t\n" +
 	"\rMemoryService\x12D\n" +
 	"\x03Add\x12\x1d.memory_service.v1.AddRequest\x1a\x1e.memory_service.v1.AddResponse\x12S\n" +
 	"\bBatchAdd\x12\".memory_service.v1.BatchAddRequest\x1a#.memory_service.v1.BatchAddResponse\x12O\n" +
 	"\x06Import\x12 .memory_service.v1.ImportRequest\x1a!.memory_service.v1.ImportResponse(\x01\x12S\n" +
 	"\bRetrieve\x12\".memory_service.v1.RetrieveRequest\x1a#.memory_service.v1.RetrieveResponse\x12D\n" +
 	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12G\n" +
-	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12M\n" +
+	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12h\n" +
+	"\x0fListLabelValues\x12).memory_service.v1.ListLabelValuesRequest\x1a*.memory_service.v1.ListLabelValuesResponse\x12M\n" +
 	"\x06Update\x12 .memory_service.v1.UpdateRequest\x1a!.memory_service.v1.UpdateResponse\x12M\n" +
 	"\x06Delete\x12 .memory_service.v1.DeleteRequest\x1a!.memory_service.v1.DeleteResponse\x12\\\n" +
 	"\vDeleteWhere\x12%.memory_service.v1.DeleteWhereRequest\x1a&.memory_service.v1.DeleteWhereResponse\x12Y\n" +
@@ -5236,102 +5454,105 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_memory_service_v1_memory_proto_goTypes = []any{
-	(ItemKind)(0),                 // 0: memory_service.v1.ItemKind
-	(SourceKind)(0),               // 1: memory_service.v1.SourceKind
-	(Role)(0),                     // 2: memory_service.v1.Role
-	(OnDuplicate)(0),              // 3: memory_service.v1.OnDuplicate
-	(RetrieveMode)(0),             // 4: memory_service.v1.RetrieveMode
-	(DegradationReason)(0),        // 5: memory_service.v1.DegradationReason
-	(ChangeType)(0),               // 6: memory_service.v1.ChangeType
-	(*MemoryItem)(nil),            // 7: memory_service.v1.MemoryItem
-	(*Provenance)(nil),            // 8: memory_service.v1.Provenance
-	(*Embedding)(nil),             // 9: memory_service.v1.Embedding
-	(*ChatMessage)(nil),           // 10: memory_service.v1.ChatMessage
-	(*Model)(nil),                 // 11: memory_service.v1.Model
-	(*Part)(nil),                  // 12: memory_service.v1.Part
-	(*BinaryPart)(nil),            // 13: memory_service.v1.BinaryPart
-	(*ToolCall)(nil),              // 14: memory_service.v1.ToolCall
-	(*ToolCallResult)(nil),        // 15: memory_service.v1.ToolCallResult
-	(*AddRequest)(nil),            // 16: memory_service.v1.AddRequest
-	(*AddResponse)(nil),           // 17: memory_service.v1.AddResponse
-	(*BatchAddRequest)(nil),       // 18: memory_service.v1.BatchAddRequest
-	(*BatchAddResponse)(nil),      // 19: memory_service.v1.BatchAddResponse
-	(*ImportRequest)(nil),         // 20: memory_service.v1.ImportRequest
-	(*ImportResponse)(nil),        // 21: memory_service.v1.ImportResponse
-	(*RetrieveOptions)(nil),       // 22: memory_service.v1.RetrieveOptions
-	(*ScoreWeights)(nil),          // 23: memory_service.v1.ScoreWeights
-	(*RetrieveRequest)(nil),       // 24: memory_service.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),      // 25: memory_service.v1.RetrieveResponse
-	(*RetrieveResult)(nil),        // 26: memory_service.v1.RetrieveResult
-	(*Explanation)(nil),           // 27: memory_service.v1.Explanation
-	(*Contribution)(nil),          // 28: memory_service.v1.Contribution
-	(*Degradation)(nil),           // 29: memory_service.v1.Degradation
-	(*GetRequest)(nil),            // 30: memory_service.v1.GetRequest
-	(*GetResponse)(nil),           // 31: memory_service.v1.GetResponse
-	(*ListRequest)(nil),           // 32: memory_service.v1.ListRequest
-	(*ListResponse)(nil),          // 33: memory_service.v1.ListResponse
-	(*UpdateRequest)(nil),         // 34: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),        // 35: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),         // 36: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),        // 37: memory_service.v1.DeleteResponse
-	(*DeleteWhereRequest)(nil),    // 38: memory_service.v1.DeleteWhereRequest
-	(*DeleteWhereResponse)(nil),   // 39: memory_service.v1.DeleteWhereResponse
-	(*BatchWriteRequest)(nil),     // 40: memory_service.v1.BatchWriteRequest
-	(*WriteOperation)(nil),        // 41: memory_service.v1.WriteOperation
-	(*AddOperation)(nil),          // 42: memory_service.v1.AddOperation
-	(*UpdateOperation)(nil),       // 43: memory_service.v1.UpdateOperation
-	(*DeleteOperation)(nil),       // 44: memory_service.v1.DeleteOperation
-	(*DeleteWhereOperation)(nil),  // 45: memory_service.v1.DeleteWhereOperation
-	(*SaveStateOperation)(nil),    // 46: memory_service.v1.SaveStateOperation
-	(*DeleteStateOperation)(nil),  // 47: memory_service.v1.DeleteStateOperation
-	(*BatchWriteResponse)(nil),    // 48: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),           // 49: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),          // 50: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),         // 51: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),          // 52: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),         // 53: memory_service.v1.WatchResponse
-	(*Change)(nil),                // 54: memory_service.v1.Change
-	(*ExportRequest)(nil),         // 55: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),        // 56: memory_service.v1.ExportResponse
-	nil,                           // 57: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                           // 58: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                           // 59: memory_service.v1.ListRequest.LabelsEntry
-	nil,                           // 60: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                           // 61: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 65: google.protobuf.Value
-	(*StateEntry)(nil),            // 66: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil), // 67: google.protobuf.FieldMask
+	(ItemKind)(0),                   // 0: memory_service.v1.ItemKind
+	(SourceKind)(0),                 // 1: memory_service.v1.SourceKind
+	(Role)(0),                       // 2: memory_service.v1.Role
+	(OnDuplicate)(0),                // 3: memory_service.v1.OnDuplicate
+	(RetrieveMode)(0),               // 4: memory_service.v1.RetrieveMode
+	(DegradationReason)(0),          // 5: memory_service.v1.DegradationReason
+	(ChangeType)(0),                 // 6: memory_service.v1.ChangeType
+	(*MemoryItem)(nil),              // 7: memory_service.v1.MemoryItem
+	(*Provenance)(nil),              // 8: memory_service.v1.Provenance
+	(*Embedding)(nil),               // 9: memory_service.v1.Embedding
+	(*ChatMessage)(nil),             // 10: memory_service.v1.ChatMessage
+	(*Model)(nil),                   // 11: memory_service.v1.Model
+	(*Part)(nil),                    // 12: memory_service.v1.Part
+	(*BinaryPart)(nil),              // 13: memory_service.v1.BinaryPart
+	(*ToolCall)(nil),                // 14: memory_service.v1.ToolCall
+	(*ToolCallResult)(nil),          // 15: memory_service.v1.ToolCallResult
+	(*AddRequest)(nil),              // 16: memory_service.v1.AddRequest
+	(*AddResponse)(nil),             // 17: memory_service.v1.AddResponse
+	(*BatchAddRequest)(nil),         // 18: memory_service.v1.BatchAddRequest
+	(*BatchAddResponse)(nil),        // 19: memory_service.v1.BatchAddResponse
+	(*ImportRequest)(nil),           // 20: memory_service.v1.ImportRequest
+	(*ImportResponse)(nil),          // 21: memory_service.v1.ImportResponse
+	(*RetrieveOptions)(nil),         // 22: memory_service.v1.RetrieveOptions
+	(*ScoreWeights)(nil),            // 23: memory_service.v1.ScoreWeights
+	(*RetrieveRequest)(nil),         // 24: memory_service.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),        // 25: memory_service.v1.RetrieveResponse
+	(*RetrieveResult)(nil),          // 26: memory_service.v1.RetrieveResult
+	(*Explanation)(nil),             // 27: memory_service.v1.Explanation
+	(*Contribution)(nil),            // 28: memory_service.v1.Contribution
+	(*Degradation)(nil),             // 29: memory_service.v1.Degradation
+	(*GetRequest)(nil),              // 30: memory_service.v1.GetRequest
+	(*GetResponse)(nil),             // 31: memory_service.v1.GetResponse
+	(*ListRequest)(nil),             // 32: memory_service.v1.ListRequest
+	(*ListResponse)(nil),            // 33: memory_service.v1.ListResponse
+	(*ListLabelValuesRequest)(nil),  // 34: memory_service.v1.ListLabelValuesRequest
+	(*ListLabelValuesResponse)(nil), // 35: memory_service.v1.ListLabelValuesResponse
+	(*LabelValue)(nil),              // 36: memory_service.v1.LabelValue
+	(*UpdateRequest)(nil),           // 37: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),          // 38: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),           // 39: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),          // 40: memory_service.v1.DeleteResponse
+	(*DeleteWhereRequest)(nil),      // 41: memory_service.v1.DeleteWhereRequest
+	(*DeleteWhereResponse)(nil),     // 42: memory_service.v1.DeleteWhereResponse
+	(*BatchWriteRequest)(nil),       // 43: memory_service.v1.BatchWriteRequest
+	(*WriteOperation)(nil),          // 44: memory_service.v1.WriteOperation
+	(*AddOperation)(nil),            // 45: memory_service.v1.AddOperation
+	(*UpdateOperation)(nil),         // 46: memory_service.v1.UpdateOperation
+	(*DeleteOperation)(nil),         // 47: memory_service.v1.DeleteOperation
+	(*DeleteWhereOperation)(nil),    // 48: memory_service.v1.DeleteWhereOperation
+	(*SaveStateOperation)(nil),      // 49: memory_service.v1.SaveStateOperation
+	(*DeleteStateOperation)(nil),    // 50: memory_service.v1.DeleteStateOperation
+	(*BatchWriteResponse)(nil),      // 51: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),             // 52: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),            // 53: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),           // 54: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),            // 55: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),           // 56: memory_service.v1.WatchResponse
+	(*Change)(nil),                  // 57: memory_service.v1.Change
+	(*ExportRequest)(nil),           // 58: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),          // 59: memory_service.v1.ExportResponse
+	nil,                             // 60: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                             // 61: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                             // 62: memory_service.v1.ListRequest.LabelsEntry
+	nil,                             // 63: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                             // 64: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),         // 65: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),   // 66: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),     // 67: google.protobuf.Duration
+	(*structpb.Value)(nil),          // 68: google.protobuf.Value
+	(*StateEntry)(nil),              // 69: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil),   // 70: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	62,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	63,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	63,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	63,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	57,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	62,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	65,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	66,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	66,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	66,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	60,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	65,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	64,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	67,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	63,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	66,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	63,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	62,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	66,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	65,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	62,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	65,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	65,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	68,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5341,19 +5562,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	66,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	69,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	58,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	63,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	61,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	66,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	66,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	63,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	66,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	64,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	67,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5364,80 +5585,83 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	59,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	63,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	62,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	66,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	66,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	7,   // 62: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	67,  // 63: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,   // 64: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	29,  // 65: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	60,  // 66: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
-	0,   // 67: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	63,  // 68: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 69: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
-	41,  // 70: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
-	42,  // 71: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
-	43,  // 72: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
-	44,  // 73: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
-	45,  // 74: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
-	46,  // 75: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
-	47,  // 76: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	7,   // 77: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 78: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 79: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	67,  // 80: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	61,  // 81: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 82: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	63,  // 83: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	63,  // 84: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	65,  // 85: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	64,  // 86: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	49,  // 87: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 88: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	63,  // 89: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	63,  // 90: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	63,  // 91: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	64,  // 92: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	54,  // 93: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 94: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 95: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	66,  // 96: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 97: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	66,  // 98: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 99: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 100: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 101: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 102: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 103: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	32,  // 104: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	34,  // 105: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	36,  // 106: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	38,  // 107: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	40,  // 108: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	50,  // 109: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	52,  // 110: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	55,  // 111: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 112: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 113: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 114: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 115: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 116: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	33,  // 117: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	35,  // 118: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	37,  // 119: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	39,  // 120: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	48,  // 121: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	51,  // 122: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	53,  // 123: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	56,  // 124: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	112, // [112:125] is the sub-list for method output_type
-	99,  // [99:112] is the sub-list for method input_type
-	99,  // [99:99] is the sub-list for extension type_name
-	99,  // [99:99] is the sub-list for extension extendee
-	0,   // [0:99] is the sub-list for field type_name
+	36,  // 62: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
+	7,   // 63: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	70,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,   // 65: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 66: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	63,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	0,   // 68: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
+	66,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	66,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	44,  // 71: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
+	45,  // 72: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
+	46,  // 73: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
+	47,  // 74: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
+	48,  // 75: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
+	49,  // 76: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
+	50,  // 77: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
+	7,   // 78: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 79: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 80: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	70,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	64,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 83: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	66,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	66,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	68,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	67,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	52,  // 88: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 89: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	66,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	66,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	66,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	67,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	57,  // 94: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 95: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 96: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	69,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 98: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	69,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 100: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 101: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 102: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 103: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 104: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	32,  // 105: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	34,  // 106: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
+	37,  // 107: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	39,  // 108: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	41,  // 109: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	43,  // 110: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	53,  // 111: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	55,  // 112: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	58,  // 113: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 114: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 115: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 116: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 117: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 118: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	33,  // 119: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	35,  // 120: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
+	38,  // 121: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	40,  // 122: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	42,  // 123: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	51,  // 124: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	54,  // 125: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	56,  // 126: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	59,  // 127: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	114, // [114:128] is the sub-list for method output_type
+	100, // [100:114] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -5465,9 +5689,9 @@ func file_memory_service_v1_memory_proto_init() {
 	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[16].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[27].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[29].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[34].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[30].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{
 		(*WriteOperation_Add)(nil),
 		(*WriteOperation_Update)(nil),
 		(*WriteOperation_Delete)(nil),
@@ -5475,12 +5699,12 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_SaveState)(nil),
 		(*WriteOperation_DeleteState)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[36].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[40].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[49].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[43].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[48].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[52].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -5490,7 +5714,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   55,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,19 +19,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	MemoryService_Add_FullMethodName         = "/memory_service.v1.MemoryService/Add"
-	MemoryService_BatchAdd_FullMethodName    = "/memory_service.v1.MemoryService/BatchAdd"
-	MemoryService_Import_FullMethodName      = "/memory_service.v1.MemoryService/Import"
-	MemoryService_Retrieve_FullMethodName    = "/memory_service.v1.MemoryService/Retrieve"
-	MemoryService_Get_FullMethodName         = "/memory_service.v1.MemoryService/Get"
-	MemoryService_List_FullMethodName        = "/memory_service.v1.MemoryService/List"
-	MemoryService_Update_FullMethodName      = "/memory_service.v1.MemoryService/Update"
-	MemoryService_Delete_FullMethodName      = "/memory_service.v1.MemoryService/Delete"
-	MemoryService_DeleteWhere_FullMethodName = "/memory_service.v1.MemoryService/DeleteWhere"
-	MemoryService_BatchWrite_FullMethodName  = "/memory_service.v1.MemoryService/BatchWrite"
-	MemoryService_Reset_FullMethodName       = "/memory_service.v1.MemoryService/Reset"
-	MemoryService_Watch_FullMethodName       = "/memory_service.v1.MemoryService/Watch"
-	MemoryService_Export_FullMethodName      = "/memory_service.v1.MemoryService/Export"
+	MemoryService_Add_FullMethodName             = "/memory_service.v1.MemoryService/Add"
+	MemoryService_BatchAdd_FullMethodName        = "/memory_service.v1.MemoryService/BatchAdd"
+	MemoryService_Import_FullMethodName          = "/memory_service.v1.MemoryService/Import"
+	MemoryService_Retrieve_FullMethodName        = "/memory_service.v1.MemoryService/Retrieve"
+	MemoryService_Get_FullMethodName             = "/memory_service.v1.MemoryService/Get"
+	MemoryService_List_FullMethodName            = "/memory_service.v1.MemoryService/List"
+	MemoryService_ListLabelValues_FullMethodName = "/memory_service.v1.MemoryService/ListLabelValues"
+	MemoryService_Update_FullMethodName          = "/memory_service.v1.MemoryService/Update"
+	MemoryService_Delete_FullMethodName          = "/memory_service.v1.MemoryService/Delete"
+	MemoryService_DeleteWhere_FullMethodName     = "/memory_service.v1.MemoryService/DeleteWhere"
+	MemoryService_BatchWrite_FullMethodName      = "/memory_service.v1.MemoryService/BatchWrite"
+	MemoryService_Reset_FullMethodName           = "/memory_service.v1.MemoryService/Reset"
+	MemoryService_Watch_FullMethodName           = "/memory_service.v1.MemoryService/Watch"
+	MemoryService_Export_FullMethodName          = "/memory_service.v1.MemoryService/Export"
 )
 
 // MemoryServiceClient is the client API for MemoryService service.
@@ -60,6 +61,9 @@ type MemoryServiceClient interface {
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// List pages through the items of a namespace in insertion order.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
+	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
+	// with the number of items that have it. It counts the items that List returns by default.
+	ListLabelValues(ctx context.Context, in *ListLabelValuesRequest, opts ...grpc.CallOption) (*ListLabelValuesResponse, error)
 	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
@@ -153,6 +157,16 @@ func (c *memoryServiceClient) List(ctx context.Context, in *ListRequest, opts ..
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListResponse)
 	err := c.cc.Invoke(ctx, MemoryService_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) ListLabelValues(ctx context.Context, in *ListLabelValuesRequest, opts ...grpc.CallOption) (*ListLabelValuesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListLabelValuesResponse)
+	err := c.cc.Invoke(ctx, MemoryService_ListLabelValues_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +287,9 @@ type MemoryServiceServer interface {
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// List pages through the items of a namespace in insertion order.
 	List(context.Context, *ListRequest) (*ListResponse, error)
+	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
+	// with the number of items that have it. It counts the items that List returns by default.
+	ListLabelValues(context.Context, *ListLabelValuesRequest) (*ListLabelValuesResponse, error)
 	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
@@ -326,6 +343,9 @@ func (UnimplementedMemoryServiceServer) Get(context.Context, *GetRequest) (*GetR
 }
 func (UnimplementedMemoryServiceServer) List(context.Context, *ListRequest) (*ListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedMemoryServiceServer) ListLabelValues(context.Context, *ListLabelValuesRequest) (*ListLabelValuesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListLabelValues not implemented")
 }
 func (UnimplementedMemoryServiceServer) Update(context.Context, *UpdateRequest) (*UpdateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Update not implemented")
@@ -462,6 +482,24 @@ func _MemoryService_List_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MemoryServiceServer).List(ctx, req.(*ListRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_ListLabelValues_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListLabelValuesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).ListLabelValues(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_ListLabelValues_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).ListLabelValues(ctx, req.(*ListLabelValuesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -604,6 +642,10 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _MemoryService_List_Handler,
+		},
+		{
+			MethodName: "ListLabelValues",
+			Handler:    _MemoryService_ListLabelValues_Handler,
 		},
 		{
 			MethodName: "Update",

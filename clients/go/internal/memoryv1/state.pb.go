@@ -156,8 +156,8 @@ func (x *StateEntry) GetRevision() int64 {
 // SaveStateRequest is a value to write.
 type SaveStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to write to. Required: 1 to 128 characters from A-Z a-z 0-9 . _ - : / @, without
-	// "..", "//" or a leading or trailing "/".
+	// The namespace to write to. Required: 1 to 256 bytes of UTF-8 in Unicode
+	// normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The key to write. Required. 1 to 512 bytes of UTF-8 without control characters.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`

@@ -892,8 +892,8 @@ func (x *UserMemory) GetProvenance() *Provenance {
 // SaveMemoryRequest is a fact to save.
 type SaveMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to write to, usually that of one user. Required: 1 to 128 characters from
-	// A-Z a-z 0-9 . _ - : / @, without "..", "//" or a leading or trailing "/".
+	// The namespace to write to, usually that of one user. Required: 1 to 256 bytes of UTF-8 in
+	// Unicode normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fact. Required. 10 to 500 characters; rephrasing may make it longer.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`

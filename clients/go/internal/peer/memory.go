@@ -11,16 +11,17 @@ import (
 )
 
 var memoryAdapters = map[string]adapter{
-	"MemoryService/Add":         addItem,
-	"MemoryService/BatchAdd":    batchAdd,
-	"MemoryService/Retrieve":    retrieve,
-	"MemoryService/Get":         getItem,
-	"MemoryService/List":        listItems,
-	"MemoryService/Update":      updateItem,
-	"MemoryService/Delete":      deleteItem,
-	"MemoryService/DeleteWhere": deleteWhere,
-	"MemoryService/BatchWrite":  batchWrite,
-	"MemoryService/Reset":       reset,
+	"MemoryService/Add":             addItem,
+	"MemoryService/BatchAdd":        batchAdd,
+	"MemoryService/Retrieve":        retrieve,
+	"MemoryService/Get":             getItem,
+	"MemoryService/List":            listItems,
+	"MemoryService/ListLabelValues": listLabelValues,
+	"MemoryService/Update":          updateItem,
+	"MemoryService/Delete":          deleteItem,
+	"MemoryService/DeleteWhere":     deleteWhere,
+	"MemoryService/BatchWrite":      batchWrite,
+	"MemoryService/Reset":           reset,
 }
 
 // scoped returns the client of the request's namespace.
@@ -200,6 +201,19 @@ func listItems(client *memory.Client, in *fields) call {
 		items, err := collected(client.ListItems(ctx, options...), itemOf)
 		return &memoryv1.ListResponse{Items: items}, err
 	}
+}
+
+func listLabelValues(client *memory.Client, in *fields) call {
+	client, key, prefix := scoped(client, in), in.text("key"), in.text("prefix")
+	pageSize := memory.WithEntriesPerPage(in.number("page_size"))
+	return func(ctx context.Context) (proto.Message, error) {
+		values, err := collected(client.ListLabelValues(ctx, key, prefix, pageSize), labelValueOf)
+		return &memoryv1.ListLabelValuesResponse{Values: values}, err
+	}
+}
+
+func labelValueOf(value memory.LabelValue) *memoryv1.LabelValue {
+	return &memoryv1.LabelValue{Value: value.Value, Count: value.Count}
 }
 
 func updateItem(client *memory.Client, in *fields) call {

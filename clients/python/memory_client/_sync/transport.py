@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -13,7 +14,7 @@ from memory_client._calls.resume import Resumption
 from memory_client._calls.servers import Attempts, Servers, header_of
 from memory_client._credentials import Metadata, fetched
 from memory_client._status import error_from_call
-from memory_client.errors import Unavailable
+from memory_client.errors import Unavailable, closed
 from memory_client.options import ClientOptions
 from memory_client.unset import UNSET, Unset
 
@@ -43,9 +44,10 @@ class Transport:
         end = None if timeout is None else time.monotonic() + timeout
         attempts = self._attempts(call, timeout)
         while True:
-            method = self._method("unary_unary", call, attempts.server)
             try:
-                response = method(call.request, **self._settings(timeout, metadata))
+                with self._ended_by_close():
+                    method = self._method("unary_unary", call, attempts.server)
+                    response = method(call.request, **self._settings(timeout, metadata))
             except grpc.RpcError as raised:
                 error = error_from_call(raised)  # type: ignore[arg-type]
             else:
@@ -81,8 +83,10 @@ class Transport:
         """Yield the responses of a call that has many. Closing the iterator ends the call."""
         attempts = self._attempts(call, None)
         while True:
-            method = self._method("unary_stream", call, attempts.server)
-            responses = method(call.request, **self._settings(None, self._metadata_of(call)))
+            metadata = self._metadata_of(call)
+            with self._ended_by_close():
+                method = self._method("unary_stream", call, attempts.server)
+                responses = method(call.request, **self._settings(None, metadata))
             has_begun = False
             try:
                 for response in responses:
@@ -136,7 +140,8 @@ class Transport:
                 failures.append(error)
 
         try:
-            response = self._method("stream_unary", call, attempts.server)(guarded(), **settings)
+            with self._ended_by_close():
+                response = self._method("stream_unary", call, attempts.server)(guarded(), **settings)
         except grpc.RpcError as raised:
             error = error_from_call(raised)  # type: ignore[arg-type]
             attempts.delay_after(error)
@@ -150,6 +155,20 @@ class Transport:
         self._closed = True
         for channel in self._channels:
             channel.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise closed()
+
+    @contextmanager
+    def _ended_by_close(self) -> Iterator[None]:
+        """Raise the error for a closed client in place of what gRPC raises when its channel is closed."""
+        self._check_open()
+        try:
+            yield
+        except ValueError:
+            self._check_open()
+            raise
 
     def _attempts(self, call: Call[Any], timeout: float | None) -> Attempts:
         attempts_max = self.options.attempts_of(call.method)

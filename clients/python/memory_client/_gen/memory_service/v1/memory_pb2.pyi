@@ -553,6 +553,38 @@ class ListResponse(_message.Message):
     revision: int
     def __init__(self, items: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
 
+class ListLabelValuesRequest(_message.Message):
+    __slots__ = ("namespace", "key", "prefix", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    key: str
+    prefix: str
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[str] = ..., prefix: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListLabelValuesResponse(_message.Message):
+    __slots__ = ("values", "next_page_token", "revision")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedCompositeFieldContainer[LabelValue]
+    next_page_token: str
+    revision: int
+    def __init__(self, values: _Optional[_Iterable[_Union[LabelValue, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class LabelValue(_message.Message):
+    __slots__ = ("value", "count")
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    value: str
+    count: int
+    def __init__(self, value: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
 class UpdateRequest(_message.Message):
     __slots__ = ("namespace", "item", "update_mask", "expected_revision", "request_id")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]

@@ -70,6 +70,11 @@ class MemoryServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_memory__pb2.ListRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__pb2.ListResponse.FromString,
                 _registered_method=True)
+        self.ListLabelValues = channel.unary_unary(
+                '/memory_service.v1.MemoryService/ListLabelValues',
+                request_serializer=memory__service_dot_v1_dot_memory__pb2.ListLabelValuesRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__pb2.ListLabelValuesResponse.FromString,
+                _registered_method=True)
         self.Update = channel.unary_unary(
                 '/memory_service.v1.MemoryService/Update',
                 request_serializer=memory__service_dot_v1_dot_memory__pb2.UpdateRequest.SerializeToString,
@@ -156,6 +161,14 @@ class MemoryServiceServicer(object):
 
     def List(self, request, context):
         """List pages through the items of a namespace in insertion order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListLabelValues(self, request, context):
+        """ListLabelValues pages through the distinct values of a label, in the order of their code points, each
+        with the number of items that have it. It counts the items that List returns by default.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -254,6 +267,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.List,
                     request_deserializer=memory__service_dot_v1_dot_memory__pb2.ListRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__pb2.ListResponse.SerializeToString,
+            ),
+            'ListLabelValues': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLabelValues,
+                    request_deserializer=memory__service_dot_v1_dot_memory__pb2.ListLabelValuesRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__pb2.ListLabelValuesResponse.SerializeToString,
             ),
             'Update': grpc.unary_unary_rpc_method_handler(
                     servicer.Update,
@@ -459,6 +477,33 @@ class MemoryService(object):
             '/memory_service.v1.MemoryService/List',
             memory__service_dot_v1_dot_memory__pb2.ListRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__pb2.ListResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLabelValues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/ListLabelValues',
+            memory__service_dot_v1_dot_memory__pb2.ListLabelValuesRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__pb2.ListLabelValuesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -353,8 +353,8 @@ export const UserMemorySchema: GenMessage<UserMemory> = /*@__PURE__*/
  */
 export type SaveMemoryRequest = Message<"memory_service.v1.SaveMemoryRequest"> & {
   /**
-   * The namespace to write to, usually that of one user. Required: 1 to 128 characters from
-   * A-Z a-z 0-9 . _ - : / @, without "..", "//" or a leading or trailing "/".
+   * The namespace to write to, usually that of one user. Required: 1 to 256 bytes of UTF-8 in
+   * Unicode normalization form NFC, without control characters, "..", "//", a space or "/" at an end.
    *
    * @generated from field: string namespace = 1;
    */
