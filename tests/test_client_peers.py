@@ -45,6 +45,14 @@ _SET_BY_THE_SERVER = {
         "importance",
         "provenance",
     },
+    "UpdateSessionRequest.session": {
+        "itemCount",
+        "firstTime",
+        "lastTime",
+        "version",
+        "updateTime",
+        "forkedFrom",
+    },
     "StoreResponseRequest.originalMessage": {"provenance"},
     "AddDocumentRequest.document": {
         "updateTime",
@@ -68,8 +76,9 @@ _NOT_RETURNED = {
         # Entries come one by one, whatever page they were on.
         *("List", "ListLabelValues", "ListMemories", "ListDocuments", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
+        "ListSessions",
         # Only the number of deleted items is returned.
-        "DeleteWhere",
+        *("DeleteWhere", "DeleteSession"),
     },
     # The returned item has no revision then, and fewer items are returned.
     "skipped": {"Add"},
@@ -193,6 +202,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "AddDocument": {"document": {}},
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
+        "UpdateSession": {"session": {}},
         "UndoWrites": {"since": "2026-01-31T12:30:15Z"},
         "ReviewQuarantined": {"decision": "QUARANTINE_DECISION_DELETE"},
     }.get(method.name, {})

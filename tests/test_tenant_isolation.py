@@ -105,7 +105,6 @@ class Tenant:
         self.call(
             "UpdateSession", session={"session_id": self.own, "title": word, "labels": {self.own: word}}
         )
-        self.call("Add", item=memory_pb2.MemoryItem(id="elsewhere", text=word, session_id="s"))
 
 
 def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
