@@ -108,7 +108,11 @@ $(NODE_MODULES): clients/typescript/package.json clients/typescript/package-lock
 bench: $(INSTALLED) ## Run the benchmarks; LOCOMO_DATA=path adds the conversations
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks --json build/bench.json
 
-check: protos-check lint types test ## What CI runs
+# Tools and checks run side by side, tests after them: some measure time.
+check: ## What CI runs
+	$(MAKE) --jobs --output-sync=target $(INSTALLED) $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES)
+	$(MAKE) --jobs --output-sync=target protos-check lint types
+	$(MAKE) test
 
 protos: $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Generate code from the protos
 	protos/generate.sh $(GENERATE_WITH)

@@ -577,6 +577,8 @@ class StateStamp(msgspec.Struct, array_like=True):
     create_us: int
     update_us: int
     expire_us: int | None
+    size_bytes: int = 0
+    """0 in receipts of earlier releases."""
 
 
 class Answer(msgspec.Struct, array_like=True):

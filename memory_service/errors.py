@@ -140,27 +140,30 @@ class NotFound(MemoryServiceError):
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item with this id already exists."""
+    """An item or a state with this name already exists."""
 
-    def __init__(
-        self, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS", what: str = "an item"
-    ) -> None:
-        super().__init__(
-            reason,
-            f"{what} {item_id!r} exists in {namespace!r}",
-            namespace=namespace,
-            id=item_id,
+    @classmethod
+    def item(cls, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> AlreadyExists:
+        """Return the error for the id of an item."""
+        return cls(reason, f"an item {item_id!r} exists in {namespace!r}", namespace=namespace, id=item_id)
+
+    @classmethod
+    def state(cls, namespace: str, key: str) -> AlreadyExists:
+        """Return the error for the key of a state."""
+        return cls(
+            "STATE_ALREADY_EXISTS", f"a state {key!r} exists in {namespace!r}", namespace=namespace, key=key
         )
 
     @classmethod
     def document(cls, namespace: str, document_id: str) -> AlreadyExists:
         """Return the error for a document id taken by another document or an item of another kind."""
-        return cls(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
+        return cls.item(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
 
     @classmethod
     def session(cls, namespace: str, session_id: str) -> AlreadyExists:
         """Return the error for a session id that is taken."""
-        return cls(namespace, session_id, reason="SESSION_ALREADY_EXISTS", what="a session")
+        message = f"a session {session_id!r} exists in {namespace!r}"
+        return cls("SESSION_ALREADY_EXISTS", message, namespace=namespace, id=session_id)
 
 
 class Conflict(MemoryServiceError):

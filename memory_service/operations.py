@@ -69,4 +69,14 @@ class RemoveState:
     allow_missing: bool = False
 
 
+@dataclass(slots=True, frozen=True)
+class RenameState:
+    """Give the state that exists at `at_us` another key, which no state has then."""
+
+    key: str
+    new_key: str
+    at_us: int
+    expected_version: int | None = None
+
+
 Operation = AddItems | ReplaceItem | RemoveItem | RemoveItems | RemoveAt | SaveStates | RemoveState

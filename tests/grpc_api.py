@@ -256,6 +256,7 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "SaveState": {"key": "k", "value": json_value(1)},
         "LoadState": {"key": "old"},
         "DeleteState": {"key": "old"},
+        "RenameState": {"key": "old", "new_key": "k"},
         "SearchState": {"pattern": "*"},
         "CheckRelevance": {"goal": "x"},
         "EvaluateForStorage": {"tool_name": "t", "result": json_value(1)},

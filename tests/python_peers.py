@@ -359,6 +359,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ListStateKeys": _under("entries"),
     "SearchState": _under("entries"),
     "DeleteState": _under("revision"),
+    "RenameState": lambda entry: {"entry": entry, "revision": entry.revision},
     "ClearState": _taken(removed_count="state_count", revision="revision"),
     "SearchMemories": _found,
     "ListMemories": _under("memories"),

@@ -70,7 +70,7 @@ def test_the_commands_that_there_are() -> None:
         *("delete-where", "write"),
         *("stats", "namespaces", "reembed", "undo", "flush", "watch", "restore", "rekey"),
         *("backup write", "backup verify"),
-        *(f"state {name}" for name in ("save", "load", "list", "search", "delete", "clear")),
+        *(f"state {name}" for name in ("save", "load", "list", "search", "rename", "delete", "clear")),
     }
 
 
@@ -282,7 +282,15 @@ def test_state(run: Run) -> None:
     assert not any("value" in entry for entry in entries)
     found = json_lines(run("state", "search", "plan/*", "--json"))
     assert [entry["value"] for entry in found] == [{"step": 1}, "plain text"]
-    run("state", "delete", "plan/a", "--expected-version", "1")
+    assert [e["key"] for e in json_lines(run("state", "list", "--prefix", "plan/", "--json"))] == [
+        "plan/a",
+        "plan/b",
+    ]
+    assert run("state", "rename", "plan/a", "plan/c").stdout == "renamed plan/a to plan/c, version 1\n"
+    refused = run("state", "rename", "plan/c", "n", exit_code=1).stderr
+    assert refused.endswith("(STATE_ALREADY_EXISTS)\n")
+    run("state", "rename", "plan/c", "plan/a")
+    run("state", "delete", "plan/a", "--expected-version", "2")
     assert run("state", "clear", "--yes").stdout == "deleted 2 state keys\n"
 
 

@@ -190,6 +190,10 @@ def test_the_preloaded_text_is_printed_as_it_is(run: Run, server: ServerProcess,
     assert run("memories", "preload", "--source", "unspecified").stdout == text + "\n"
     cut = run("memories", "preload", "--max-tokens", "1")
     assert (cut.stdout, cut.stderr) == ("\n", "note: 1 memories were omitted\n")
+    revision = str(json.loads(run("memories", "preload", "--json").stdout)["revision"])
+    unchanged = run("memories", "preload", "--if-not-revision", revision)
+    assert (unchanged.stdout, "unchanged" in unchanged.stderr) == ("", True)
+    assert json.loads(run("memories", "preload", "--if-not-revision", revision, "--json").stdout)["unchanged"]
 
 
 def test_facts_that_are_not_trusted_are_neither_listed_nor_preloaded(

@@ -71,7 +71,7 @@ _SET_BY_THE_SERVER = {
 _NOT_RETURNED = {
     "revision": {
         # The written item or state has it.
-        *("Add", "BatchAdd", "Update", "SaveState"),
+        *("Add", "BatchAdd", "Update", "SaveState", "RenameState"),
         *("StoreInteraction", "StoreResponse", "StoreReflection"),
         # Entries come one by one, whatever page they were on.
         *("List", "ListLabelValues", "ListMemories", "ListDocuments", "Watch", "Export"),

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from contract.builders import NOW, PLENTY, SECOND, Hit, build_request, build_state, build_write, rows
 from contract.cases import EVICTING, GRAPH
+from faults.scale import rounds
 from memory_service.data_model import (
     CLIENT_MODEL,
     Change,
@@ -466,6 +467,6 @@ _REPEATABLE = settings(
     phases=[Phase.generate],
 )
 TestGraphModel = GraphModel.TestCase
-TestGraphModel.settings = settings(_REPEATABLE, max_examples=40)
+TestGraphModel.settings = settings(_REPEATABLE, max_examples=rounds(20, 40))
 TestEvictingModel = EvictingModel.TestCase
-TestEvictingModel.settings = settings(_REPEATABLE, max_examples=20)
+TestEvictingModel.settings = settings(_REPEATABLE, max_examples=rounds(10, 20))

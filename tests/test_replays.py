@@ -144,6 +144,7 @@ CASES: dict[str, Fields] = {
     "SaveState": lambda p: {"key": "k", "value": json_value({"v": 1}), "description": "why"},
     "SaveState, over another": lambda p: {"key": "old", "value": json_value(3)},
     "DeleteState": lambda p: {"key": "old"},
+    "RenameState": lambda p: {"key": "old", "new_key": "k"},
     "ClearState": lambda p: {},
     "StoreInteraction": lambda p: {"id": "mine", "sender": "ada", "content": "x", "session_id": "s"},
     "StoreResponse": lambda p: {"content": "x", "in_response_to": "said"},

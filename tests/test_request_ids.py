@@ -24,6 +24,7 @@ WRITES = (
     "memory.Reset",
     "state.SaveState",
     "state.DeleteState",
+    "state.RenameState",
     "state.ClearState",
 )
 
@@ -40,6 +41,7 @@ def request_of(rpc: str, namespace: str) -> Message:
         "memory.Reset": pb.ResetRequest(**common),
         "state.SaveState": state_pb2.SaveStateRequest(key="k", value=json_value(1), **common),
         "state.DeleteState": state_pb2.DeleteStateRequest(key="old", **common),
+        "state.RenameState": state_pb2.RenameStateRequest(key="old", new_key="k", **common),
         "state.ClearState": state_pb2.ClearStateRequest(**common),
     }
     return requests[rpc]

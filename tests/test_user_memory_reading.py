@@ -7,10 +7,12 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
-from grpc_api import Api, Refusal, refusal, struct
+from grpc_api import Api, Connect, Refusal, eventually, refusal, struct
 from memory_service.v1 import overseer_pb2
 from memory_service.v1 import user_memory_pb2 as pb
+from server_process import ServerProcess
 from user_memories import (
     CONTEXT,
     IDENTITY,
@@ -108,20 +110,21 @@ def test_a_search_keeps_to_a_budget_of_tokens(known: User) -> None:
 # For the prompt
 
 
-def test_the_most_important_come_first_in_the_prompt(user: User) -> None:
+def test_the_most_important_are_preloaded_in_the_order_of_saving(user: User) -> None:
     user.save("User has an older brother", RELATIONSHIP)
     user.save("User prefers dark mode", PREFERENCE)
     user.save("User is a software engineer", IDENTITY)
     user.save("User asked about loans", CONTEXT)
     response = user.preloaded()
     lines = [
-        "- [identity] User is a software engineer",
-        "- [preference] User prefers dark mode",
         "- [relationship] User has an older brother",
+        "- [preference] User prefers dark mode",
+        "- [identity] User is a software engineer",
     ]
     assert response.text.splitlines()[0] == "<recalled_memories>"
     assert response.text.splitlines()[2:] == [*lines, "</recalled_memories>"]
-    assert [memory.content for memory in response.memories] == [line.partition("] ")[2] for line in lines]
+    by_importance = [line.partition("] ")[2] for line in reversed(lines)]
+    assert [memory.content for memory in response.memories] == by_importance
     assert (response.omitted_count, response.revision) == (0, 4)
     assert 0 < response.token_count <= 1000
     assert user.preloaded(categories=[CONTEXT]).memories[0].content == "User asked about loans"
@@ -141,6 +144,92 @@ def test_what_does_not_fit_into_the_prompt_is_counted(user: User) -> None:
     assert user.preloaded(max_tokens=-1).omitted_count == 0
     assert user.preloaded(min_importance=9).omitted_count == 0
     assert len(user.preloaded(min_importance=9).memories) == 2
+
+
+def test_a_new_memory_comes_last_in_the_block(user: User) -> None:
+    user.save("User prefers dark mode", PREFERENCE)
+    user.save("User asked about loans", CONTEXT)
+    ends = len("</recalled_memories>")
+    for content, category in (
+        ("User has an older brother", RELATIONSHIP),
+        ("User is a software engineer", IDENTITY),
+        ("User prefers light tea", PREFERENCE),
+    ):
+        before = user.preloaded()
+        user.save(content, category)
+        after = user.preloaded()
+        assert after.text.startswith(before.text[:-ends])
+        assert content in after.text[len(before.text) - ends :]
+
+
+def test_a_block_is_the_same_byte_for_byte_until_a_memory_of_it_changes(user: User) -> None:
+    brother = user.save("User has an older brother", RELATIONSHIP).memory
+    user.save("User prefers dark mode", PREFERENCE)
+    gone = user.save("User asked about loans", CONTEXT).memory
+    first = user.preloaded()
+    user.api.add(user.namespace, id="a", text="User likes tea")
+    user.api.save(user.namespace, "key", 1)
+    user.delete(gone.id)
+    second = user.preloaded()
+    assert second.text == first.text and second.revision > first.revision
+    again = user.preloaded(if_not_revision=first.revision)
+    assert again.unchanged and not again.text and not again.memories
+    assert (again.revision, again.token_count) == (second.revision, second.token_count)
+    assert user.preloaded(if_not_revision=again.revision).unchanged
+    # Another question, or another revision.
+    for fields in ({"limit": 1}, {"max_tokens": 500}, {"categories": [CONTEXT]}, {"labels": {"a": "b"}}):
+        assert not user.preloaded(if_not_revision=first.revision, **fields).unchanged
+    assert not user.preloaded(if_not_revision=first.revision - 1).unchanged
+    user.delete(brother.id)
+    changed = user.preloaded(if_not_revision=again.revision)
+    assert not changed.unchanged and "dark mode" in changed.text and "brother" not in changed.text
+    user.save("User has a younger brother", RELATIONSHIP)
+    assert "younger" in user.preloaded(if_not_revision=changed.revision).text
+
+
+def test_a_corrected_memory_keeps_its_place_in_the_block(user: User) -> None:
+    first = user.save("User lives in Porto", IDENTITY).memory
+    user.save("User prefers dark mode", PREFERENCE)
+    known = user.preloaded()
+    user.update(first.id, content="User lives in Lisbon")
+    response = user.preloaded(if_not_revision=known.revision)
+    assert [line[2:] for line in response.text.splitlines()[2:-1]] == [
+        "[identity] User lives in Lisbon",
+        "[preference] User prefers dark mode",
+    ]
+
+
+def test_what_time_ends_is_not_called_unchanged(user: User) -> None:
+    user.save("User prefers dark mode", PREFERENCE)
+    user.save("User has a guest", RELATIONSHIP, ttl=Duration(seconds=1))
+    known = user.preloaded()
+    assert "guest" in known.text and user.preloaded(if_not_revision=known.revision).unchanged
+
+    def ended() -> bool:
+        response = user.preloaded(if_not_revision=known.revision)
+        assert response.unchanged or "guest" not in response.text
+        return not response.unchanged
+
+    eventually(ended, "the guest is gone")
+
+
+def test_decay_changes_neither_text_nor_order(connect: Connect, namespace: str) -> None:
+    with ServerProcess(flags=["--store", "memory", "--memory-half-life", "0.00001"]) as process:
+        user = User(connect(process), namespace)
+        for number, category in enumerate((PREFERENCE, IDENTITY, RELATIONSHIP, IDENTITY)):
+            user.save(f"User has the number {number}", category)
+        first = user.preloaded()
+        half = first.memories[0].importance.current_score / 2
+
+        def decayed() -> bool:
+            now = user.preloaded()
+            assert now.text == first.text
+            assert [memory.id for memory in now.memories] == [memory.id for memory in first.memories]
+            assert user.preloaded(if_not_revision=first.revision).unchanged
+            assert not user.preloaded(if_not_revision=first.revision, min_importance=0).unchanged
+            return now.memories[0].importance.current_score < half
+
+        eventually(decayed, "importance is halved")
 
 
 def test_nothing_is_preloaded_of_an_unknown_user(user: User) -> None:

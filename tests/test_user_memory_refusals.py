@@ -111,6 +111,7 @@ def test_a_bad_field_of_a_list_is_named(user: User, field: str, fields: dict[str
         ("limit", {"limit": 1001}),
         ("max_tokens", {"max_tokens": -2}),
         ("min_importance", {"min_importance": math.nan}),
+        ("if_not_revision", {"if_not_revision": -1}),
     ],
 )
 def test_a_bad_field_of_a_preload_is_named(user: User, field: str, fields: dict[str, Any]) -> None:

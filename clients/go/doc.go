@@ -15,7 +15,7 @@
 //   - several operations on items and states at once: [Client.BatchWrite]
 //   - many items at once: [Client.ImportItems], [Client.Export]; what happens: [Client.Watch]
 //   - an agent's named values: [Client.SaveState], [Client.LoadState], [Client.ListStateKeys],
-//     [Client.SearchState], [Client.DeleteState], [Client.ClearState]
+//     [Client.SearchState], [Client.RenameState], [Client.DeleteState], [Client.ClearState]
 //   - facts about a user: [Client.SaveMemory], [Client.SearchMemories],
 //     [Client.GetPreloadedMemories], [Client.ExtractMemories] and others
 //   - conversations: [Client.StoreInteraction], [Client.StoreResponse],

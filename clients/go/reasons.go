@@ -71,4 +71,6 @@ const (
 	ReasonSessionNotFound Reason = "SESSION_NOT_FOUND"
 	// ReasonSessionAlreadyExists: a session with this id already exists.
 	ReasonSessionAlreadyExists Reason = "SESSION_ALREADY_EXISTS"
+	// ReasonStateAlreadyExists: a state with this key already exists.
+	ReasonStateAlreadyExists Reason = "STATE_ALREADY_EXISTS"
 )

@@ -54,8 +54,14 @@ func (e *StateEntry) Decode(target any) error {
 type ListOption func(*listSettings)
 
 type listSettings struct {
+	prefix         string
 	includePreview bool
 	pageSize       int
+}
+
+// WithKeyPrefix selects the keys that begin with a prefix in [Client.ListStateKeys].
+func WithKeyPrefix(prefix string) ListOption {
+	return func(s *listSettings) { s.prefix = prefix }
 }
 
 // WithPreviews adds the beginning of each value to [Client.ListStateKeys].
@@ -69,12 +75,19 @@ func WithEntriesPerPage(entries int) ListOption {
 }
 
 func listSettingsFrom(options []ListOption) (includePreview bool, pageSize int32, err error) {
-	settings := &listSettings{}
+	settings, pageSize, err := keyListSettingsFrom(options)
+	if err == nil && settings.prefix != "" {
+		err = invalidArgument("", "only ListStateKeys takes WithKeyPrefix")
+	}
+	return settings.includePreview, pageSize, err
+}
+
+func keyListSettingsFrom(options []ListOption) (settings listSettings, pageSize int32, err error) {
 	for _, option := range options {
-		option(settings)
+		option(&settings)
 	}
 	pageSize, err = int32From(settings.pageSize, "page_size")
-	return settings.includePreview, pageSize, err
+	return settings, pageSize, err
 }
 
 // SaveState writes a value under a key, creating the key or raising its version. The value is
@@ -122,15 +135,16 @@ func (c *Client) LoadState(ctx context.Context, key string) (*StateEntry, error)
 }
 
 // ListStateKeys yields all entries without their values, in the order of the keys' bytes; pages are
-// fetched as needed. It takes [WithPreviews] and [WithEntriesPerPage].
+// fetched as needed. It takes [WithKeyPrefix], [WithPreviews] and [WithEntriesPerPage].
 func (c *Client) ListStateKeys(ctx context.Context, options ...ListOption) iter.Seq2[*StateEntry, error] {
 	return paged(func(token string) ([]*StateEntry, string, error) {
-		preview, pageSize, err := listSettingsFrom(options)
+		settings, pageSize, err := keyListSettingsFrom(options)
 		if err != nil {
 			return nil, "", err
 		}
 		response, err := invoke(ctx, c, c.states.ListStateKeys, &memoryv1.ListStateKeysRequest{
-			Namespace: c.namespace, IncludePreview: preview, PageSize: pageSize, PageToken: token,
+			Namespace: c.namespace, Prefix: settings.prefix, IncludePreview: settings.includePreview,
+			PageSize: pageSize, PageToken: token,
 		})
 		return entriesTo(response.GetEntries()), response.GetNextPageToken(), err
 	})
@@ -169,6 +183,27 @@ func (c *Client) DeleteState(ctx context.Context, key string, options ...WriteOp
 		RequestId:       settings.requestID,
 	})
 	return response.GetRevision(), err
+}
+
+// RenameState gives a value another key; its times, description and earlier versions go along. It
+// returns the entry under its new key, without its value. It returns [ErrNotFound] if there is no such
+// key, and [ErrAlreadyExists] if the new one exists. It takes [WithExpectedVersion] and [WithRequestID].
+func (c *Client) RenameState(ctx context.Context, key, newKey string, options ...WriteOption) (*StateEntry, error) {
+	settings, err := writeSettingsFrom(options, expectedVersionOption)
+	if err != nil {
+		return nil, err
+	}
+	response, err := invoke(ctx, c, c.states.RenameState, &memoryv1.RenameStateRequest{
+		Namespace:       c.namespace,
+		Key:             key,
+		NewKey:          newKey,
+		ExpectedVersion: settings.expectedVersion,
+		RequestId:       settings.requestID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return entryTo(response.GetEntry()), nil
 }
 
 // ClearState removes every key of the namespace, but not its items. It takes [WithRequestID].

@@ -73,6 +73,8 @@ func TestStateIsListedSearchedAndRemoved(t *testing.T) {
 	}
 	listed, previews := keys(t, client.ListStateKeys(soon(t), memory.WithPreviews(), memory.WithEntriesPerPage(1)))
 	equal(t, []string{listed, previews}, []string{"other plan/a plan/b ", `[1] null "text" `})
+	listed, _ = keys(t, client.ListStateKeys(soon(t), memory.WithKeyPrefix("plan/")))
+	equal(t, listed, "plan/a plan/b ")
 	found, previews := keys(t, client.SearchState(soon(t), "plan/*"))
 	equal(t, []string{found, previews}, []string{"plan/a plan/b ", "  "})
 	for entry, err := range client.SearchState(soon(t), "plan/[!a]", memory.WithEntriesPerPage(1)) {
@@ -84,4 +86,19 @@ func TestStateIsListedSearchedAndRemoved(t *testing.T) {
 	_, err = client.DeleteState(soon(t), "plan/a")
 	wantError(t, err, memory.ErrNotFound)
 	equal(t, ok[memory.Removed](t)(client.ClearState(soon(t))), memory.Removed{StateCount: 2, Revision: 5})
+}
+
+func TestStateIsRenamed(t *testing.T) {
+	client := dial(t)
+	ok[*memory.StateEntry](t)(client.SaveState(soon(t), "draft", 1, memory.WithDescription("what to do")))
+	saved := ok[*memory.StateEntry](t)(client.SaveState(soon(t), "draft", 2))
+	renamed := ok[*memory.StateEntry](t)(client.RenameState(soon(t), "draft", "plan", memory.WithExpectedVersion(2)))
+	equal(t, []any{renamed.Key, renamed.Version, renamed.Description}, []any{"plan", int64(2), "what to do"})
+	equal(t, renamed.CreateTime, saved.CreateTime)
+	equal(t, ok[*memory.StateEntry](t)(client.LoadState(soon(t), "plan")).Value, any(2.0))
+	_, err := client.RenameState(soon(t), "draft", "other")
+	wantError(t, err, memory.ErrNotFound)
+	ok[*memory.StateEntry](t)(client.SaveState(soon(t), "other", 3))
+	_, err = client.RenameState(soon(t), "other", "plan")
+	equal(t, wantError(t, err, memory.ErrAlreadyExists).Reason, memory.ReasonStateAlreadyExists)
 }

@@ -258,13 +258,15 @@ type MemoryResult struct {
 type PreloadedMemories struct {
 	// Memories that are in Text, the most important first.
 	Memories []*UserMemory
-	// Text is a block for a system prompt. It is stored data, not instructions. Empty: there are no
-	// memories.
+	// Text is a block for a system prompt, in the order of saving. It is stored data, not instructions.
+	// Empty: there are no memories, or it is Unchanged.
 	Text string
-	// TokenCount of Text, estimated.
+	// TokenCount of Text, estimated, also if it is Unchanged.
 	TokenCount int
 	// OmittedCount is how many memories were omitted because of MaxTokens or Limit.
 	OmittedCount int64
 	// Revision of the namespace that the answer reflects.
 	Revision int64
+	// Unchanged: the text is that at IfNotRevision; Text and Memories are empty.
+	Unchanged bool
 }

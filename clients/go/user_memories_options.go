@@ -152,6 +152,9 @@ type PreloadedMemoriesOptions struct {
 	MinTrust *float64
 	// Sources: only memories from one of these. Empty: any.
 	Sources []SourceKind
+	// IfNotRevision is the revision of an earlier answer to the same options. If the text is known to be
+	// the same since, the answer is Unchanged and has no text and memories. Nil: always return them.
+	IfNotRevision *int64
 }
 
 // ExtractMemoriesOptions are the optional arguments of [Client.ExtractMemories].

@@ -146,6 +146,7 @@ func (c *Client) GetPreloadedMemories(
 		TokenCount:   int(response.GetTokenCount()),
 		OmittedCount: response.GetOmittedCount(),
 		Revision:     response.GetRevision(),
+		Unchanged:    response.GetUnchanged(),
 	}, nil
 }
 
@@ -178,5 +179,6 @@ func (c *Client) preloadedMemoriesRequest(
 		Labels:        options.Labels,
 		MinTrust:      options.MinTrust,
 		Sources:       sources,
+		IfNotRevision: options.IfNotRevision,
 	}, nil
 }

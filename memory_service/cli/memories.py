@@ -169,15 +169,23 @@ def delete(session: Session, memory_id: str, history: bool, expected_version: in
 @labels_option
 @min_trust_option
 @sources_option
+@option(
+    "--if-not-revision",
+    type=int,
+    help="The revision of an earlier result; if the text is the same since, print none and exit with 0.",
+)
 @client_command
 def preload(session: Session, **asked: Any) -> None:
-    """Print the most important memories as a block for a system prompt.
+    """Print the most important memories as a block for a system prompt, in the order of saving.
 
     Without --category: identity, preference and relationship.
     """
     found = session.client.get_preloaded_memories(**asked)
-    session.tell(found, found.text)
-    if found.omitted_count:
+    if not found.unchanged or session.as_json:
+        session.tell(found, found.text)
+    if found.unchanged:
+        output.note("note: the text is unchanged")
+    elif found.omitted_count:
         output.note(f"note: {found.omitted_count} memories were omitted")
 
 

@@ -1,4 +1,4 @@
-"""Commands on state: save, load, list, search, delete, clear."""
+"""Commands on state: save, load, list, search, rename, delete, clear."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXPECTED_VERSION = option(
 
 @click.group()
 def state() -> None:
-    """Manage named values with versions: save, load, list, search, delete, clear."""
+    """Manage named values with versions: save, load, list, search, rename, delete, clear."""
 
 
 @state.command()
@@ -63,11 +63,12 @@ def load(session: Session, key: str) -> None:
 
 
 @state.command("list")
+@option("--prefix", default="", help="Only keys that begin with this.")
 @option("--preview/--no-preview", default=True, help="Show the beginning of each value.")
 @client_command
-def list_keys(session: Session, preview: bool) -> None:
+def list_keys(session: Session, prefix: str, preview: bool) -> None:
     """Print all keys: time, version, size, key, beginning of the value."""
-    for entry in session.client.list_state_keys(include_preview=preview):
+    for entry in session.client.list_state_keys(prefix=prefix, include_preview=preview):
         session.tell(_without_value(entry), rendering.state_row(entry))
 
 
@@ -88,6 +89,18 @@ def delete(session: Session, key: str, expected_version: int | None) -> None:
     """Delete KEY."""
     revision = session.client.delete_state(key, expected_version=expected_version)
     session.tell({"revision": revision}, f"deleted {rendering.one_line(key)}")
+
+
+@state.command()
+@click.argument("key")
+@click.argument("new_key")
+@_EXPECTED_VERSION
+@client_command
+def rename(session: Session, key: str, new_key: str, expected_version: int | None) -> None:
+    """Give the value of KEY the key NEW_KEY."""
+    entry = session.client.rename_state(key, new_key, expected_version=expected_version)
+    told = f"renamed {rendering.one_line(key)} to {rendering.one_line(new_key)}, version {entry.version}"
+    session.tell(_without_value(entry), told)
 
 
 @state.command()

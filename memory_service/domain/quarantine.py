@@ -127,7 +127,7 @@ class Quarantine:
             if write.expected_revision is not None and write.expected_revision != revision:
                 raise Conflict.revision(write.item.id, write.expected_revision, revision)
             if revision and intended.on_duplicate is OnDuplicate.FAIL:
-                raise AlreadyExists(namespace, write.item.id)
+                raise AlreadyExists.item(namespace, write.item.id)
         return intended.on_duplicate is OnDuplicate.SKIP and len(live) == len(intended.writes)
 
     async def _hold(self, namespace: str, held: Sequence[HeldWrite]) -> list[HeldWrite]:

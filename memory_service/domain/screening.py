@@ -21,6 +21,11 @@ class Screening:
         self._policy = policy
         self.quarantine = quarantine
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is a policy."""
+        return self._policy is not None
+
     async def of_drafts(
         self,
         namespace: str,

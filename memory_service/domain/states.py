@@ -10,10 +10,12 @@ from functools import partial
 
 from memory_service.data_model import PREVIEW_CHARS, Json, Receipt, RequestKey, StateEntry, StateWrite
 from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import attribute_states
 from memory_service.domain.screening import Screening
-from memory_service.errors import InvalidArgument, NotFound
+from memory_service.errors import Conflict, InvalidArgument, NotFound
+from memory_service.operations import RenameState
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
@@ -132,14 +134,15 @@ class States:
         entry = (await self._store.load_states(namespace, [key])).get(key)
         return None if entry is None or entry.expired(now_us()) else entry
 
-    async def list_keys(self, namespace: str, page_size: int, page_token: str) -> StatePage:
-        """Return a page of entries, by key."""
+    async def list_keys(self, namespace: str, page_size: int, page_token: str, prefix: str = "") -> StatePage:
+        """Return a page of the entries whose key begins with `prefix`, by key."""
         self._checks.namespace(namespace)
+        self._checks.name("prefix", prefix, self._checks.limits.state_key_bytes_max, required=False)
         size = self._checks.page_size(page_size)
-        scope = ("states", namespace)
+        scope = ("states", namespace, prefix)
         after = str(self._tokens.read(scope, page_token)[0]) if page_token else ""
         entries = await self._store.scan_states(
-            namespace, after, size + 1, now_us=now_us(), value_chars=PREVIEW_CHARS + 1
+            namespace, after, size + 1, now_us=now_us(), prefix=prefix, value_chars=PREVIEW_CHARS + 1
         )
         more = len(entries) > size
         entries = entries[:size]
@@ -159,7 +162,7 @@ class States:
         for _ in range(0, _SCANNED_PER_PAGE, _SCANNED_AT_ONCE):
             # Keys only: each of five hundred values may have a million bytes.
             scanned = await self._store.scan_states(
-                namespace, after, _SCANNED_AT_ONCE, now_us=now_us(), value_chars=0
+                namespace, after, _SCANNED_AT_ONCE, now_us=now_us(), prefix=prefix, value_chars=0
             )
             keys = [entry.key for entry in scanned]
             fitting = await each(matches, keys)
@@ -172,8 +175,7 @@ class States:
                     found.append(entry)
                     await part.give_way_if_long()
                 after = key
-            passed = keys and not keys[-1].startswith(prefix) and keys[-1] > prefix
-            if len(keys) < _SCANNED_AT_ONCE or passed:
+            if len(keys) < _SCANNED_AT_ONCE:
                 return StatePage(found)
         return StatePage(found, self._tokens.make(scope, [after]))
 
@@ -192,6 +194,54 @@ class States:
         )
         return receipt.revision
 
+    async def rename(
+        self,
+        namespace: str,
+        key: str,
+        new_key: str,
+        *,
+        expected_version: int | None,
+        request: RequestKey | None,
+    ) -> tuple[StateEntry, Receipt]:
+        """Give a state another key; return the entry without its value, and the receipt.
+
+        Raises NotFound, Conflict, AlreadyExists.
+        """
+        self._check(namespace, key, request)
+        self._checks.state_key(new_key, "new_key")
+        if new_key == key:
+            raise InvalidArgument("new_key", "is the same as key")
+        if expected_version is not None:
+            self._checks.count("expected_version", expected_version)
+        for attempt in range(TRIES):
+            seen = await self._screened(namespace, key, new_key, request)
+            version = seen if expected_version is None else expected_version
+            renaming = RenameState(key, new_key, now_us(), version)
+            try:
+                receipt = await self._store.rename_state(
+                    namespace, renaming, request=request, by=present_caller()
+                )
+                return _renamed(new_key, receipt), receipt
+            except Conflict as conflict:
+                if expected_version is not None:
+                    raise
+                lost = conflict
+            await pause_after(attempt)
+        raise lost
+
+    async def _screened(
+        self, namespace: str, key: str, new_key: str, request: RequestKey | None
+    ) -> int | None:
+        """Ask the write policy about a value under another key; return the version that it saw, if any."""
+        if not self._screening.asks:
+            return None
+        entry = await self._live(namespace, key)
+        if entry is None:
+            return None
+        write = StateWrite(new_key, entry.value_json, now_us(), entry.description)
+        await self._screening.of_state(namespace, write, request, "new_key")
+        return entry.version
+
     async def clear(self, namespace: str, *, request: RequestKey | None) -> Receipt:
         """Remove every key of a namespace."""
         self._check(namespace, None, request)
@@ -199,3 +249,12 @@ class States:
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.clear_states(namespace, request=request, by=present_caller())
+
+
+def _renamed(key: str, receipt: Receipt) -> StateEntry:
+    """Return the entry of a renaming, without its value."""
+    (stamp,) = receipt.states
+    return StateEntry(
+        key, b"", stamp.version, stamp.create_us, stamp.update_us, stamp.expire_us, stamp.size_bytes,
+        receipt.description, stamp.revision,
+    )  # fmt: skip

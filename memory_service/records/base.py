@@ -56,6 +56,7 @@ from memory_service.operations import (
     RemoveItem,
     RemoveItems,
     RemoveState,
+    RenameState,
     ReplaceItem,
     SaveStates,
 )
@@ -335,13 +336,38 @@ class StateStore(ABC):
 
     @abstractmethod
     async def scan_states(
-        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
+        self,
+        namespace: str,
+        after_key: str,
+        limit: int,
+        *,
+        now_us: int,
+        prefix: str = "",
+        value_chars: int | None = None,
     ) -> list[StateEntry]:
-        """Return up to `limit` entries with a key above `after_key`, ordered by the UTF-8 bytes of the key,
-        without those expired at `now_us`.
+        """Return up to `limit` entries with a key above `after_key` that begins with `prefix`, ordered by the
+        UTF-8 bytes of the key, without those expired at `now_us`. MUST read no others.
 
         `value_chars` truncates each value to this many characters; `size_bytes` is still that of the whole
         value.
+        """
+
+    @abstractmethod
+    async def rename_state(
+        self,
+        namespace: str,
+        renaming: RenameState,
+        *,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        """Give a state another key, as two changes: the old key is deleted, by `by`, and the new one saved.
+
+        Its times, description, provenance, kept versions and version MUST stay. If a key of the namespace was
+        removed or renamed at this version or a higher one, the version MUST be one above that. MUST raise
+        NotFound, Conflict if `expected_version` is given and is not the version, and AlreadyExists if the
+        new key exists; one that has expired is removed first, as a change. The receipt has a stamp of the
+        state.
         """
 
     @abstractmethod

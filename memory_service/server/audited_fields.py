@@ -17,7 +17,10 @@ ID_CHARS_MAX = 512
 """Length of an id, a name or a namespace in an entry; in a refused request they may have any length."""
 
 _ID_FIELDS = frozenset({"id", "ids", "key", "memory_ids"})
-_OWN_ID_FIELDS = {"memory_service.v1.BackupRequest": frozenset({"name"})}
+_OWN_ID_FIELDS = {
+    "memory_service.v1.BackupRequest": frozenset({"name"}),
+    "memory_service.v1.RenameStateRequest": frozenset({"new_key"}),
+}
 # Neighbours accompany a result and are not a subject of the call.
 _PASSED_OVER = {"memory_service.v1.RetrieveResult": frozenset({"before", "after"})}
 _CONTENTS = frozenset({"memory_service.v1.ChatMessage"})

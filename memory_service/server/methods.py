@@ -111,6 +111,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListStateKeys": _READ,
         "SearchState": _READ,
         "DeleteState": _FORGET,
+        # It returns the description that another writer may have given.
+        "RenameState": _READ_WRITE,
         "ClearState": _FORGET,
     },
     "AdminService": {

@@ -17,6 +17,7 @@ from memory_service.domain.facts.consolidating import FactConsolidating
 from memory_service.domain.facts.correcting import FactCorrecting
 from memory_service.domain.facts.extracting import FactExtracting
 from memory_service.domain.facts.judging import Judging
+from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
@@ -154,6 +155,7 @@ class Services:
             FactExtracting(parts, saving),
             FactConsolidating(parts, saving),
             reading,
+            UserMemoryPreloading(reading, checks, memory_bytes),
             judging,
         )
 

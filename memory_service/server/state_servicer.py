@@ -49,7 +49,9 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
     async def ListStateKeys(
         self, request: pb.ListStateKeysRequest, context: Context
     ) -> pb.ListStateKeysResponse:
-        page = await self._states.list_keys(request.namespace, request.page_size, request.page_token)
+        page = await self._states.list_keys(
+            request.namespace, request.page_size, request.page_token, request.prefix
+        )
         response = pb.ListStateKeysResponse(next_page_token=page.next_page_token)
         preview = request.include_preview
         await each(
@@ -74,6 +76,18 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteStateResponse(revision=revision)
+
+    async def RenameState(self, request: pb.RenameStateRequest, context: Context) -> pb.RenameStateResponse:
+        entry, receipt = await self._states.rename(
+            request.namespace,
+            request.key,
+            request.new_key,
+            expected_version=optional(request, "expected_version"),
+            request=await request_key(request.request_id, request),
+        )
+        response = pb.RenameStateResponse(revision=receipt.revision)
+        fill_state(response.entry, entry, value=False)
+        return response
 
     async def ClearState(self, request: pb.ClearStateRequest, context: Context) -> pb.ClearStateResponse:
         receipt = await self._states.clear(

@@ -14,6 +14,7 @@ from memory_service.domain.facts.finding import Extraction, Found, Said
 from memory_service.domain.facts.grouping import Group
 from memory_service.domain.facts.judging import Judging
 from memory_service.domain.facts.outcomes import Outcome, Saved
+from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.search_text import search_text
@@ -60,6 +61,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         extracting: FactExtracting,
         consolidating: FactConsolidating,
         reading: UserMemoryReading,
+        preloading: UserMemoryPreloading,
         judging: Judging,
     ) -> None:
         self._saving = saving
@@ -67,6 +69,7 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
         self._extracting = extracting
         self._consolidating = consolidating
         self._reading = reading
+        self._preloading = preloading
         self._judging = judging
         self._filling = UserMemoryFilling(reading)
 
@@ -195,17 +198,19 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
     async def GetPreloadedMemories(
         self, request: pb.GetPreloadedMemoriesRequest, context: Context
     ) -> pb.GetPreloadedMemoriesResponse:
-        found = await self._reading.preload(
+        found = await self._preloading.preload(
             request.namespace,
             to_wanted(request),
             max_tokens=optional(request, "max_tokens"),
             limit=optional(request, "limit"),
+            if_not_revision=optional(request, "if_not_revision"),
         )
         response = pb.GetPreloadedMemoriesResponse(
             text=found.text,
             token_count=found.token_count,
             omitted_count=found.omitted_count,
             revision=found.revision,
+            unchanged=found.unchanged,
         )
         self._filling.fill_all(response.memories, found.memories)
         return response

@@ -73,16 +73,18 @@ class LoadStateResponse(_message.Message):
     def __init__(self, entry: _Optional[_Union[StateEntry, _Mapping]] = ...) -> None: ...
 
 class ListStateKeysRequest(_message.Message):
-    __slots__ = ("namespace", "include_preview", "page_size", "page_token")
+    __slots__ = ("namespace", "include_preview", "page_size", "page_token", "prefix")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_PREVIEW_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     include_preview: bool
     page_size: int
     page_token: str
-    def __init__(self, namespace: _Optional[str] = ..., include_preview: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    prefix: str
+    def __init__(self, namespace: _Optional[str] = ..., include_preview: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., prefix: _Optional[str] = ...) -> None: ...
 
 class ListStateKeysResponse(_message.Message):
     __slots__ = ("entries", "next_page_token")
@@ -129,6 +131,28 @@ class DeleteStateResponse(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     revision: int
     def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class RenameStateRequest(_message.Message):
+    __slots__ = ("namespace", "key", "new_key", "expected_version", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    NEW_KEY_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    key: str
+    new_key: str
+    expected_version: int
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[str] = ..., new_key: _Optional[str] = ..., expected_version: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RenameStateResponse(_message.Message):
+    __slots__ = ("entry", "revision")
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    entry: StateEntry
+    revision: int
+    def __init__(self, entry: _Optional[_Union[StateEntry, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class ClearStateRequest(_message.Message):
     __slots__ = ("namespace", "request_id")

@@ -262,12 +262,14 @@ class PreloadedMemories:
     memories: tuple[UserMemory, ...]
     """The memories in `text`, the most important first."""
     text: str
-    """A block for a system prompt. It is stored data, not instructions."""
+    """A block for a system prompt, in the order of saving. It is stored data, not instructions."""
     token_count: int
-    """Estimated tokens of the text."""
+    """Estimated tokens of the text, also if it is unchanged."""
     omitted_count: int
     """Number of memories omitted because of `max_tokens` or `limit`."""
     revision: int
+    unchanged: bool = False
+    """The text is that at `if_not_revision`; text and memories are empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

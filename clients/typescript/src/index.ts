@@ -98,6 +98,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";

@@ -51,6 +51,7 @@ import type {
 import type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";
@@ -95,7 +96,7 @@ const WRITE: Names<WriteOptions> = { ...CALL, requestId: true };
 const PAGES: Names<SearchStateOptions & ListQuarantinedOptions> = { ...CALL, pageSize: true };
 const TRUST: Names<TrustFilter> = named("minTrust", "sources");
 const WITH_REVISION: Names<ItemWriteOptions> = { ...WRITE, expectedRevision: true };
-const WITH_VERSION: Names<DeleteStateOptions & DeleteDocumentOptions> = { ...WRITE, expectedVersion: true };
+const WITH_VERSION: Names<DeleteStateOptions & RenameStateOptions & DeleteDocumentOptions> = { ...WRITE, expectedVersion: true };
 
 const PROVENANCE: Names<Provenance> = named(
   "writer", "credentialId", "source", "sourceUri", "parentIds", "model", "trust", "writeTime",
@@ -182,7 +183,7 @@ const WATCH: Names<WatchOptions> = named("afterRevision", "heartbeatIntervalMs",
 const EXPORT: Names<ExportOptions> = named("afterRevision", "includeEmbedding", "giveUpAfterMs", "signal");
 
 const SAVE_STATE: Names<SaveStateOptions> = { ...WRITE, ...VALUE };
-const LIST_STATE: Names<ListStateKeysOptions> = { ...PAGES, includePreview: true };
+const LIST_STATE: Names<ListStateKeysOptions> = { ...PAGES, prefix: true, includePreview: true };
 
 const MEMORIES: Names<MemoryFilter> = { ...TRUST, ...named("categories", "asOfTime", "minImportance", "labels") };
 
@@ -231,7 +232,7 @@ const MEMORY_CHANGES: Names<MemoryChanges> = named(
 
 const UPDATE_MEMORY: Names<UpdateMemoryOptions> = { ...WITH_VERSION, ...named("keepWording", "decideBy") };
 const DELETE_MEMORY: Names<DeleteMemoryOptions> = { ...WITH_VERSION, includeHistory: true };
-const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit") };
+const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit", "ifNotRevision") };
 
 const EXTRACT: Names<ExtractMemoriesOptions> = {
   ...WRITE,
@@ -362,6 +363,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listStateKeys: [LIST_STATE],
   searchState: [null, PAGES],
   deleteState: [null, WITH_VERSION],
+  renameState: [null, null, WITH_VERSION],
   clearState: [WRITE],
   saveMemory: [null, null, null, SAVE_MEMORY],
   searchMemories: [null, SEARCH_MEMORIES],

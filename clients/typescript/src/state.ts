@@ -19,6 +19,12 @@ export interface DeleteStateOptions extends WriteOptions {
   readonly expectedVersion?: number | undefined;
 }
 
+/** How a key is renamed. */
+export interface RenameStateOptions extends WriteOptions {
+  /** Rename it only if this is the key's version. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+}
+
 /** How entries are searched. */
 export interface SearchStateOptions extends CallOptions {
   /** Number of entries to fetch at a time. Undefined: 100. */
@@ -27,6 +33,8 @@ export interface SearchStateOptions extends CallOptions {
 
 /** How keys are listed. */
 export interface ListStateKeysOptions extends SearchStateOptions {
+  /** Only keys that begin with this. Undefined: all. */
+  readonly prefix?: string | undefined;
   /** Add the beginning of each value. */
   readonly includePreview?: boolean | undefined;
 }
@@ -62,10 +70,11 @@ export abstract class StateMethods extends Bound {
     return entryTo(entry);
   }
 
-  /** Yields all entries without their values, ordered by key, page by page. */
+  /** Yields all entries, or those whose key has a prefix, without their values, ordered by key, page by page. */
   async *listStateKeys(options: ListStateKeysOptions = {}): AsyncGenerator<StateEntry, void, undefined> {
-    const { includePreview = false, pageSize = 0 } = options;
-    const request = { namespace: this.boundTo, includePreview, pageSize: int32From(pageSize, "pageSize") };
+    const { prefix = "", includePreview = false, pageSize = 0 } = options;
+    const size = int32From(pageSize, "pageSize");
+    const request = { namespace: this.boundTo, prefix, includePreview, pageSize: size };
     const pages = this.transport.pages(StateService.method.listStateKeys, withToken(request), options);
     for await (const page of pages) {
       yield* page.entries.map(entryTo);
@@ -101,6 +110,26 @@ export abstract class StateMethods extends Bound {
     };
     const response = await this.transport.unary(StateService.method.deleteState, request, options);
     return Number(response.revision);
+  }
+
+  /**
+   * Gives a value another key; its times, description and earlier versions go along.
+   *
+   * @returns the entry under its new key, without its value
+   * @throws NotFoundError - there is no such key
+   * @throws AlreadyExistsError - the new key exists
+   * @throws ConflictError - the key's version is not `expectedVersion`
+   */
+  async renameState(key: string, newKey: string, options: RenameStateOptions = {}): Promise<StateEntry> {
+    const request = {
+      namespace: this.boundTo,
+      key,
+      newKey,
+      expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+      requestId: requestIdOf(options),
+    };
+    const { entry } = await this.transport.unary(StateService.method.renameState, request, options);
+    return entryTo(entry);
   }
 
   /** Removes every key of the namespace, but not its items. */

@@ -233,14 +233,16 @@ export interface MemoryResult {
 export interface PreloadedMemories {
   /** The memories in `text`, the most important first. */
   readonly memories: readonly UserMemory[];
-  /** A block for a system prompt. It is stored data, not instructions. */
+  /** A block for a system prompt, in the order of saving. It is stored data, not instructions. */
   readonly text: string;
-  /** Estimated tokens of the text. */
+  /** Estimated tokens of the text, also if it is unchanged. */
   readonly tokenCount: number;
   /** Number of memories omitted because of `maxTokens` or `limit`. */
   readonly omittedCount: number;
   /** Revision of the namespace that the answer reflects. */
   readonly revision: number;
+  /** The text is that at `ifNotRevision`; text and memories are empty. */
+  readonly unchanged: boolean;
 }
 
 /** One fact found in messages, and its outcome. */

@@ -129,6 +129,11 @@ export interface PreloadOptions extends CallOptions, MemoryFilter {
   readonly maxTokens?: number | undefined;
   /** Maximum number of memories, up to 1000. Undefined: 100. */
   readonly limit?: number | undefined;
+  /**
+   * The revision of an earlier result with the same options. If the text is known to be the same since, the
+   * result is `unchanged` and has no text and memories. Undefined: always return them.
+   */
+  readonly ifNotRevision?: number | undefined;
 }
 
 /** Where to look for facts, and how to save them. One of `messages` and `sessionId` is required. */

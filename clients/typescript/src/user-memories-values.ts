@@ -205,6 +205,7 @@ export function preloadedTo(response: GetPreloadedMemoriesResponse): PreloadedMe
     tokenCount: response.tokenCount,
     omittedCount: Number(response.omittedCount),
     revision: Number(response.revision),
+    unchanged: response.unchanged,
   };
 }
 

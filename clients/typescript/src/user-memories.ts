@@ -195,6 +195,7 @@ export abstract class UserMemoryMethods extends Bound {
       asOfTime: given(options.asOfTime, timestampFrom, "asOfTime"),
       labels: options.labels ?? {},
       ...trustFrom(options),
+      ifNotRevision: given(options.ifNotRevision, int64From, "ifNotRevision"),
     };
     return preloadedTo(await this.transport.unary(method.getPreloadedMemories, request, options));
   }

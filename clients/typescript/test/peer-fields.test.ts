@@ -79,6 +79,7 @@ const REVISION_OF_WRITTEN = [
   "BatchAdd",
   "Update",
   "SaveState",
+  "RenameState",
   "StoreInteraction",
   "StoreResponse",
   "StoreReflection",

@@ -26,6 +26,7 @@ import type {
   OnDuplicate,
   QuarantineDecision,
   ReembedOptions,
+  RenameStateOptions,
   RetrieveOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -219,7 +220,7 @@ export const STATE: Adapters<typeof StateService> = {
       entryWritten(await client.saveState(key, required(value, "SaveStateRequest.value"), options)),
   ),
   loadState: adapter<Key>(["key"], async (client, { key = "" }) => ({ entry: await client.loadState(key) })),
-  listStateKeys: adapter<ListStateKeysOptions>(["includePreview", "pageSize"], async (client, options) => ({
+  listStateKeys: adapter<ListStateKeysOptions>(["prefix", "includePreview", "pageSize"], async (client, options) => ({
     entries: await all(client.listStateKeys(options)),
   })),
   searchState: adapter<SearchStateOptions & { pattern?: string }>(
@@ -229,6 +230,11 @@ export const STATE: Adapters<typeof StateService> = {
   deleteState: adapter<DeleteStateOptions & Key>(
     ["key", "expectedVersion", "requestId"],
     async (client, { key = "", ...options }) => ({ revision: await client.deleteState(key, options) }),
+  ),
+  renameState: adapter<RenameStateOptions & Key & { newKey?: string }>(
+    ["key", "newKey", "expectedVersion", "requestId"],
+    async (client, { key = "", newKey = "", ...options }) =>
+      entryWritten(await client.renameState(key, newKey, options)),
   ),
   clearState: adapter<WriteOptions>(["requestId"], async (client, options) => {
     const { stateCount, revision } = await client.clearState(options);

@@ -129,7 +129,7 @@ export const USER_MEMORIES: Adapters<typeof UserMemoryService> = {
     },
   ),
   getPreloadedMemories: adapter<PreloadOptions>(
-    ["maxTokens", "categories", "limit", "minImportance", "asOfTime", "labels", "minTrust", "sources"],
+    ["maxTokens", "categories", "limit", "minImportance", "asOfTime", "labels", "minTrust", "sources", "ifNotRevision"],
     (client, options) => client.getPreloadedMemories(options),
   ),
   extractMemories: adapter<ExtractMemoriesOptions>(

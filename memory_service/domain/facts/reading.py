@@ -1,7 +1,8 @@
-"""Reads memories: by search, in order, and those that belong into every prompt."""
+"""Reads memories: by search, and in order."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -10,7 +11,6 @@ from memory_service.data_model import ItemKind, RetrieveMode, SourceKind
 from memory_service.deciders.base import Category
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.facts.prompt_block import FRAME, bullet, prompt_block
 from memory_service.domain.facts.user_memory import UserMemory, memory_of
 from memory_service.domain.packing import Budget
 from memory_service.domain.page_tokens import PageTokens
@@ -21,14 +21,10 @@ from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
 from memory_service.store import Store
-from memory_service.tokens import estimate_tokens
 
 KINDS = frozenset({ItemKind.USER_MEMORY})
-PRELOADED = (Category.IDENTITY, Category.PREFERENCE, Category.RELATIONSHIP)
 _DAY_US = 86_400_000_000
 _SEARCH_LIMIT = 5
-_PRELOAD_LIMIT = 100
-_PRELOAD_TOKENS = 1000
 _READ_AT_ONCE = 500
 
 
@@ -56,7 +52,7 @@ class Wanted(msgspec.Struct):
         )  # fmt: skip
 
     def selection(self) -> Selection:
-        """Return the conditions that a store checks; the others are checked by `UserMemoryReading._fits`."""
+        """Return the conditions that a store checks; the others are checked by `UserMemoryReading.fits`."""
         tags = [("category", self.categories[0].name.lower())] if len(self.categories) == 1 else []
         if self.as_of_us is None and not self.include_history:
             tags.append(("status", "active"))
@@ -77,16 +73,6 @@ class UserMemoryPage(msgspec.Struct):
     scores: list[float] = []
     shares: list[Shares] = []
     degraded: Sequence[Degradation] = ()
-
-
-class Preloaded(msgspec.Struct):
-    """Memories for every system prompt."""
-
-    memories: list[UserMemory]
-    text: str
-    token_count: int
-    omitted_count: int
-    revision: int
 
 
 class UserMemoryReading:
@@ -136,7 +122,18 @@ class UserMemoryReading:
         selection = self._selection(wanted)
         reading = await self._store.read(namespace)
         positions = await reading.scan(selection.to_filter(), -1, newest=False)
-        return [m for _, m in await _load(reading, positions) if self._fits(m, wanted)]
+        return [m for _, m in await _load(reading, positions) if self.fits(m, wanted)]
+
+    async def stored(self, namespace: str, wanted: Wanted) -> list[UserMemory]:
+        """Return the memories that a store finds for this, in the order in which they were saved.
+
+        Among them are those that hold no longer or not yet, or have expired and are not removed yet.
+        """
+        reading = await self._store.read(namespace)
+        ever = msgspec.structs.replace(self._selection(wanted).to_filter(), now_us=0)
+        items = await reading.load_items(await reading.scan(ever, -1, newest=False))
+        memories = await each(lambda item: None if item is None else memory_of(item), items)
+        return [memory for memory in memories if memory is not None]
 
     async def revision(self, namespace: str) -> int:
         """Return the revision of a namespace; 0 if it was never written to."""
@@ -144,6 +141,11 @@ class UserMemoryReading:
         return info.revision if info else 0
 
     # --- importance -----------------------------------------------------------------------------
+
+    @property
+    def decays(self) -> bool:
+        """Whether importance depends on age."""
+        return self._half_life_days is not None
 
     def decay(self, memory: UserMemory) -> float:
         """Return the factor by which age has reduced the importance of a memory, 0 to 1."""
@@ -154,7 +156,18 @@ class UserMemoryReading:
         """Return the current importance of a memory."""
         return memory.fact.importance.score * self.decay(memory)
 
-    def _fits(self, memory: UserMemory, wanted: Wanted) -> bool:
+    def standing(self, memory: UserMemory) -> float:
+        """Return a number that orders memories as their current importance does, at any time.
+
+        Decay takes the same share of every importance, so it does not change their order.
+        """
+        score = memory.fact.importance.score
+        if self._half_life_days is None or score <= 0:
+            return score if self._half_life_days is None else -math.inf
+        return math.log2(score) + memory.update_us / _DAY_US / self._half_life_days
+
+    def fits(self, memory: UserMemory, wanted: Wanted) -> bool:
+        """Return whether a memory that a store finds is wanted."""
         if wanted.categories and memory.fact.category not in wanted.categories:
             return False
         if not wanted.include_history:
@@ -167,12 +180,12 @@ class UserMemoryReading:
     # --- pages ----------------------------------------------------------------------------------
 
     def _selection(self, wanted: Wanted) -> Selection:
-        """Return the conditions that a store checks, validated; the others are checked by `_fits`."""
+        """Return the conditions that a store checks, validated; the others are checked by `fits`."""
         selection = wanted.selection()
         self._retrieval.check_selection(selection)
         return selection
 
-    def _check(self, namespace: str, wanted: Wanted) -> Selection:
+    def check(self, namespace: str, wanted: Wanted) -> Selection:
         """Validate the options, and return the conditions that a store checks."""
         self._checks.namespace(namespace)
         if wanted.as_of_us is not None and wanted.include_history:
@@ -192,7 +205,7 @@ class UserMemoryReading:
         newest_first: bool = False,
     ) -> UserMemoryPage:
         """Return a page of memories in the order in which they were saved, or in reverse."""
-        selection = self._check(namespace, wanted)
+        selection = self.check(namespace, wanted)
         self._checks.size("ids", len(ids), "batch_items_max")
         size = self._checks.page_size(page_size)
         scope = ("memories", namespace, newest_first, tuple(ids), *wanted.scope())
@@ -218,7 +231,7 @@ class UserMemoryReading:
         nbytes = 0
         for start in range(0, len(positions), _READ_AT_ONCE):
             for position, memory in await _load(reading, positions[start : start + _READ_AT_ONCE]):
-                if not self._fits(memory, wanted):
+                if not self.fits(memory, wanted):
                     continue
                 nbytes += self._memory_bytes(memory)
                 if len(page) >= size or (page and nbytes > self._checks.limits.page_bytes_max):
@@ -243,7 +256,7 @@ class UserMemoryReading:
         page_token: str = "",
     ) -> UserMemoryPage:
         """Return the memories that match a text best, the best first."""
-        self._check(namespace, wanted)
+        self.check(namespace, wanted)
         if not query.strip():
             raise InvalidArgument("query", "is required")
         self._checks.text("query", query)
@@ -276,7 +289,7 @@ class UserMemoryReading:
             shares = page.shares or [()] * len(page.items)
             for item, score, share in zip(page.items, page.scores, shares, strict=True):
                 memory = memory_of(item)
-                if memory is not None and self._fits(memory, wanted):
+                if memory is not None and self.fits(memory, wanted):
                     found.memories.append(memory)
                     found.scores.append(score)
                     found.shares.append(share)
@@ -306,45 +319,6 @@ class UserMemoryReading:
             found.shares[part],
             found.degraded,
         )
-
-    # --- for prompts ----------------------------------------------------------------------------
-
-    async def preload(
-        self, namespace: str, wanted: Wanted, *, max_tokens: int | None = None, limit: int | None = None
-    ) -> Preloaded:
-        """Return the memories of the important categories, the most important first, as a block of text."""
-        if not wanted.categories:
-            wanted.categories = PRELOADED
-        self._check(namespace, wanted)
-        limit = _PRELOAD_LIMIT if limit is None else limit
-        if not 0 <= limit <= self._checks.limits.page_items_max:
-            raise InvalidArgument("limit", f"must be 0 to {self._checks.limits.page_items_max}")
-        max_tokens = _PRELOAD_TOKENS if max_tokens is None else max_tokens
-        if max_tokens < -1:
-            raise InvalidArgument("max_tokens", "must be -1 (no bound) or more")
-        revision = await self.revision(namespace)
-        memories = await self.all(namespace, wanted)
-        memories.sort(key=lambda m: (-self.current_importance(m), -m.update_us))
-        chosen = self._affordable(memories[:limit], max_tokens)
-        text = prompt_block(chosen)
-        return Preloaded(chosen, text, estimate_tokens(text), len(memories) - len(chosen), revision)
-
-    def _affordable(self, memories: Sequence[UserMemory], max_tokens: int) -> list[UserMemory]:
-        """Return the memories that fit, whole. Shorter ones may follow a long one that does not."""
-        bytes_left = self._checks.limits.page_bytes_max // 2
-        # Estimated line by line, which never yields less than an estimate of the whole.
-        tokens = estimate_tokens(FRAME)
-        chosen: list[UserMemory] = []
-        for memory in memories:
-            line = bullet(memory)
-            bytes_left -= self._memory_bytes(memory) + len(line.encode())
-            if bytes_left < 0:
-                break
-            cost = estimate_tokens(line + "\n")
-            if max_tokens < 0 or tokens + cost <= max_tokens:
-                chosen.append(memory)
-                tokens += cost
-        return chosen
 
 
 def _pack(found: UserMemoryPage, limit: int, max_tokens: int | None) -> None:

@@ -98,6 +98,10 @@ class UserMemory(msgspec.Struct):
         """How far to trust it, 0 to 1."""
         return (self.provenance or UNATTRIBUTED).trust
 
+    def expired(self, time_us: int) -> bool:
+        """Return whether it has expired by a time."""
+        return self.expire_us is not None and self.expire_us <= time_us
+
     def holds_at(self, time_us: int) -> bool:
         """Return whether it held at a time, according to what is known now."""
         fact = self.fact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import msgspec
@@ -88,6 +88,13 @@ class History:
     def keep_state(self, entry: StateEntry, replaced_us: int) -> None:
         """Keep a version of a state."""
         self.states.keep(entry.key, replaced_us, _of_state(entry), entry)
+
+    def rename_state(self, key: str, new_key: str) -> None:
+        """Keep the versions of a state under another key."""
+        if kept := self.states.pop(key, None):
+            self.states[new_key] = [
+                (replaced_us, version, replace(entry, key=new_key)) for replaced_us, version, entry in kept
+            ]
 
     def of_item(self, item: Item) -> list[Version]:
         """Return the versions of an item, the present one first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ from memory_service.records.in_memory.requests import Requests
 from memory_service.records.rules.history import cut_short, deleted
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item, of_state
-from memory_service.records.rules.states import floor_without, next_entry
+from memory_service.records.rules.states import floor_without, next_entry, renamed_version
 from memory_service.records.rules.undo import Action, Undone, write_again
 from memory_service.records.rules.vectors import vector_key, written_key
 from memory_service.runtime.caller import Caller
@@ -200,6 +200,22 @@ class Namespace:
     def _write_over(self, write: StateWrite, present: StateEntry | None) -> StateEntry:
         revision = self.log(ChangeType.STATE_SAVED, write.key)
         entry = self.states[write.key] = next_entry(write, present, self.version_floor, revision)
+        return entry
+
+    def rename_state(self, key: str, new_key: str, by: Caller) -> StateEntry:
+        """Give a state another key, which no state has but an expired one."""
+        if new_key in self.states:
+            self.expire_state(new_key)
+        stored = self.states.take(key)
+        self.log(ChangeType.STATE_DELETED, key)
+        self.note_removal(by)
+        self.requests.forget_told_of(of_state(key))
+        revision = self.log(ChangeType.STATE_SAVED, new_key)
+        version = renamed_version(stored.version, self.version_floor)
+        self.version_floor = floor_without(self.version_floor, [stored.version])
+        self.history.rename_state(key, new_key)
+        entry = replace(stored, key=new_key, version=version, revision=revision)
+        self.states[new_key] = entry
         return entry
 
     def remove_state(self, key: str, kind: ChangeType) -> None:

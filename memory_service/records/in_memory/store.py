@@ -30,7 +30,7 @@ from memory_service.errors import NotFound, Unsupported
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
-from memory_service.operations import Operation
+from memory_service.operations import Operation, RenameState
 from memory_service.reading import NOTHING, Reading
 from memory_service.records.base import HISTORY_US, BackupReport, Capabilities
 from memory_service.records.change_signal import ChangeSignal
@@ -44,6 +44,7 @@ from memory_service.records.rules.history import Version
 from memory_service.records.rules.items import check_unchanged, grows
 from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
+from memory_service.records.rules.states import note_saved, state_to_rename
 from memory_service.records.rules.undo import step_of, undo_item, undo_state
 from memory_service.records.rules.vectors import check_fills, check_move
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -210,17 +211,42 @@ class InMemoryStore(Store):
         return {k: found.states[k] for k in keys if k in found.states} if found else {}
 
     async def scan_states(
-        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
+        self,
+        namespace: str,
+        after_key: str,
+        limit: int,
+        *,
+        now_us: int,
+        prefix: str = "",
+        value_chars: int | None = None,
     ) -> list[StateEntry]:
         found = self._namespaces.get(namespace)
         if found is None:
             return []
-        keys = sorted(found.states, key=str.encode)
+        keys = sorted((key for key in found.states if key.startswith(prefix)), key=str.encode)
         lasting = (live(found.states[k], now_us) for k in keys if k.encode() > after_key.encode())
         entries = list(islice(filter(None, lasting), limit))
         if value_chars is None:
             return entries
         return [_shortened(entry, value_chars) for entry in entries]
+
+    async def rename_state(
+        self,
+        namespace: str,
+        renaming: RenameState,
+        *,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        found = self._begin(namespace)
+        if request and (earlier := found.earlier(request)):
+            return earlier
+        taken = found.states.get(renaming.new_key)
+        state_to_rename(namespace, renaming, found.states.get(renaming.key), taken)
+        receipt = Receipt(0)
+        note_saved(receipt, [found.rename_state(renaming.key, renaming.new_key, by)])
+        receipt.revision = found.revision
+        return self._commit(found, request, receipt)
 
     async def clear_states(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY

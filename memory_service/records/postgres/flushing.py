@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from memory_service.records.postgres.arrays import array_of
 from memory_service.records.postgres.database import Async, Database, Row
-from memory_service.records.postgres.page import BOOK_COLUMNS, Page
+from memory_service.records.postgres.page import BOOK_COLUMNS, Page, Renamed
 from memory_service.records.postgres.rows import HELD_COLUMNS, ItemRow, StateRow, held_row, text_in
 from memory_service.runtime.clock import now_us
 
@@ -16,7 +16,7 @@ _TYPES = {
     **dict.fromkeys(
         ("name", "model", "id", "session_id", "labels", "metadata", "content", "facet", "provenance", "key",
          "description", "value", "subject", "receipt", "state_key", "request", "writer", "credential_id",
-         "reason", "request_id"),
+         "reason", "request_id", "new_key"),
         "text",
     ),
     **dict.fromkeys(("terms", "embedding", "digest", "whole", "body"), "bytea"),
@@ -201,6 +201,14 @@ async def _states(out: Flush, pages: Sequence[Page]) -> None:
             if stored is not None and stored.row is not None
         ],
     )
+    renamed = [(*_key(page), *each) for page in pages for each in page.pending.renamed]
+    set_also = {"states": ", version = w.version, revision = w.revision, nbytes = s.nbytes + w.more"}
+    for table in ("states", "state_history"):
+        await out.do(
+            f"UPDATE $.{table} s SET key = w.new_key{set_also.get(table, '')} FROM {{w}} WHERE {at}",
+            (*_KEY, *Renamed._fields),
+            renamed,
+        )
 
 
 async def _log(out: Flush, pages: Sequence[Page]) -> None:

@@ -122,6 +122,17 @@ class Book(NamespaceCounts):
     create_us: int = 0
 
 
+class Renamed(NamedTuple):
+    """A state with another key. Keys are in stored form."""
+
+    key: str
+    new_key: str
+    version: int
+    revision: int
+    more: int
+    """Bytes that the new key is longer."""
+
+
 @dataclass(slots=True)
 class Pending:
     """The pending changes of a namespace; `flushing` decides the order."""
@@ -142,6 +153,7 @@ class Pending:
     kept_states: list[tuple[StateRow, int]] = field(default_factory=list)
     gone_states: set[str] = field(default_factory=set)
     """Removed keys, even if they exist again."""
+    renamed: list[Renamed] = field(default_factory=list)
     changes: list[tuple[int, int, str]] = field(default_factory=list)
     removals: list[tuple[int, Removal]] = field(default_factory=list)
     requests: dict[str, KeptRequest] = field(default_factory=dict)

@@ -90,7 +90,8 @@ class StateRow(NamedTuple):
     nbytes: int
 
 
-def _size(text: str | None) -> int:
+def size(text: str | None) -> int:
+    """Return the bytes of a text in UTF-8."""
     return 0 if text is None else len(text) if text.isascii() else len(text.encode())
 
 
@@ -103,7 +104,7 @@ def item_row(write: ItemWrite, terms: bytes, vector_key: int) -> ItemRow:
     return ItemRow(
         item.position, text_in(item.id), item.revision, text_in(item.session_id), item.create_us,
         item.update_us, item.expire_us, labels, metadata, content, facet, int(item.kind), item.importance,
-        provenance, terms, vector_key, vector_bytes(item.embedding), sum(map(_size, counted)),
+        provenance, terms, vector_key, vector_bytes(item.embedding), sum(map(size, counted)),
     )  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def item_of(row: Row, no_vector_key: int) -> Item:
 def state_row(entry: StateEntry) -> StateRow:
     """Return the row of a state."""
     value, provenance = entry.value_json.decode(), encode_provenance(entry.provenance)
-    nbytes = len(entry.value_json) + sum(map(_size, (entry.key, entry.description, provenance)))
+    nbytes = len(entry.value_json) + sum(map(size, (entry.key, entry.description, provenance)))
     return StateRow(
         text_in(entry.key), entry.version, entry.create_us, entry.update_us, entry.expire_us,
         text_in(entry.description), entry.revision, value, provenance, nbytes,

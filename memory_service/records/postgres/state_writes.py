@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from memory_service.data_model import ChangeType, StateEntry, StateWrite
-from memory_service.records.postgres.page import Ended, Page, StoredState
-from memory_service.records.postgres.rows import state_row, text_in
-from memory_service.records.rules.history import cut_short
+from memory_service.operations import RenameState
+from memory_service.records.postgres.page import Ended, Page, Renamed, StoredState
+from memory_service.records.postgres.rows import size, state_row, text_in
+from memory_service.records.rules.history import cut_short, deleted
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_state
 from memory_service.records.rules.states import (
     floor_without,
     next_entry,
+    renamed_version,
+    state_to_rename,
 )
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
 
 
 def put_state(page: Page, write: StateWrite, *, keeps_history: bool) -> StateEntry:
@@ -66,6 +71,30 @@ def remove_state(page: Page, key: str, stored: StoredState, kind: ChangeType) ->
     page.book.state_count -= 1
     page.book.bytes -= stored.nbytes
     page.book.version_floor = floor_without(page.book.version_floor, [stored.version])
+
+
+def rename_state(page: Page, renaming: RenameState, by: Caller, *, keeps_history: bool) -> StateEntry:
+    """Give a state another key, in a separate write. The entry has no value."""
+    key, new_key = renaming.key, renaming.new_key
+    taken = page.states.get(new_key)
+    stored = state_to_rename(page.name, renaming, page.states.get(key), taken)
+    book = page.open(0)
+    if taken is not None:
+        expire_state(page, new_key, taken, keeps_history=keeps_history)
+    page.change(ChangeType.STATE_DELETED, key)
+    page.note(deleted(by, now_us(), keeps_history=keeps_history))
+    page.forget_told(of_state(key))
+    revision = page.change(ChangeType.STATE_SAVED, new_key)
+    version = renamed_version(stored.version, book.version_floor)
+    book.version_floor = floor_without(book.version_floor, [stored.version])
+    more = size(new_key) - size(key)
+    book.bytes += more
+    page.pending.renamed.append(Renamed(text_in(key), text_in(new_key), version, revision, more))
+    value_bytes = stored.nbytes - sum(map(size, (key, stored.description, stored.provenance)))
+    return StateEntry(
+        new_key, b"", version, stored.create_us, stored.update_us, stored.expire_us, value_bytes,
+        stored.description, revision,
+    )  # fmt: skip
 
 
 def expire_state(page: Page, key: str, stored: StoredState, *, keeps_history: bool) -> None:

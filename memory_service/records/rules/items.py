@@ -93,7 +93,7 @@ def choose(
             _check_revision(item_id, write.expected_revision, present)
         exists = item_id in seen or present is not None
         if exists and on_duplicate is OnDuplicate.FAIL:
-            raise AlreadyExists(namespace, item_id)
+            raise AlreadyExists.item(namespace, item_id)
         if not exists or on_duplicate is OnDuplicate.REPLACE:
             seen.add(item_id)
             chosen.append((at, found, rule.take(write)))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from memory_service.data_model import OnDuplicate, Receipt, StateEntry, StateStamp, StateWrite
-from memory_service.errors import Conflict, NotFound
-from memory_service.operations import RemoveState
+from memory_service.errors import AlreadyExists, Conflict, NotFound
+from memory_service.operations import RemoveState, RenameState
 from memory_service.records.rules.presence import Found, live
 
 
@@ -23,6 +23,7 @@ class FoundState(Found, Protocol):
 
 
 S = TypeVar("S", bound=FoundState)
+_LAST = "\U0010ffff"
 
 
 def state_to_remove(namespace: str, removal: RemoveState, found: S | None) -> S | None:
@@ -32,6 +33,24 @@ def state_to_remove(namespace: str, removal: RemoveState, found: S | None) -> S 
         raise NotFound.state(namespace, removal.key)
     _check_version(removal.key, removal.expected_version, 0 if present is None else present.version)
     return present
+
+
+def state_to_rename(namespace: str, renaming: RenameState, found: S | None, taken: Found | None) -> S:
+    """Return the state to rename; `taken` has the new key, expired or not. Raises NotFound, Conflict and
+    AlreadyExists.
+    """
+    present = live(found, renaming.at_us)
+    if present is None:
+        raise NotFound.state(namespace, renaming.key)
+    _check_version(renaming.key, renaming.expected_version, present.version)
+    if live(taken, renaming.at_us) is not None:
+        raise AlreadyExists.state(namespace, renaming.new_key)
+    return present
+
+
+def renamed_version(version: int, version_floor: int) -> int:
+    """Return the version under a new key, which may have had every version up to the floor before."""
+    return version if version > version_floor else version_floor + 1
 
 
 def _check_version(key: str, expected: int | None, version: int) -> None:
@@ -83,6 +102,28 @@ def next_entry(
     )
 
 
+def end_of(prefix: str) -> str:
+    """Return the least text above all that begin with a prefix, in the order of UTF-8; "" if none is."""
+    rest = prefix.rstrip(_LAST)
+    if not rest:
+        return ""
+    following = ord(rest[-1]) + 1
+    # Surrogates are not characters.
+    return rest[:-1] + chr(0xE000 if following == 0xD800 else following)
+
+
+def key_range(after_key: str, prefix: str, condition: str) -> tuple[str, list[str]]:
+    """Return SQL for the keys above one that begin with a prefix, and its values.
+
+    `condition` compares the column by the operator put in place of `{}`.
+    """
+    above = after_key >= prefix
+    where, values = condition.format(">" if above else ">="), [after_key if above else prefix]
+    if end := end_of(prefix):
+        where, values = f"{where} AND {condition.format('<')}", [*values, end]
+    return where, values
+
+
 def floor_without(version_floor: int, removed: Iterable[int]) -> int:
     """Return the version floor after states of these versions were removed."""
     return max(version_floor, *removed, 0)
@@ -91,7 +132,9 @@ def floor_without(version_floor: int, removed: Iterable[int]) -> int:
 def note_saved(receipt: Receipt, entries: Sequence[StateEntry]) -> None:
     """Put saved states into the receipt of a write."""
     for entry in entries:
-        stamp = StateStamp(entry.version, entry.revision, entry.create_us, entry.update_us, entry.expire_us)
+        stamp = StateStamp(
+            entry.version, entry.revision, entry.create_us, entry.update_us, entry.expire_us, entry.size_bytes
+        )
         receipt.states.append(stamp)
         receipt.version, receipt.description = entry.version, entry.description
         receipt.create_us, receipt.update_us = entry.create_us, entry.update_us

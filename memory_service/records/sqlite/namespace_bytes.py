@@ -49,6 +49,12 @@ _TABLES = (
         f"{_bytes(_STATE, 'NEW')} - coalesce((SELECT {_bytes(_STATE)} FROM main.states"
         " WHERE states.uid = NEW.uid AND states.key = NEW.key), 0)",
     ),
+    _trigger(
+        "state_renamed",
+        "AFTER UPDATE OF key ON main.states",
+        "NEW",
+        f"{_bytes(_STATE, 'NEW')} - {_bytes(_STATE, 'OLD')}",
+    ),
     _trigger("state_removed", "AFTER DELETE ON main.states", "OLD", f"-{_bytes(_STATE, 'OLD')}"),
     "CREATE TEMP TRIGGER IF NOT EXISTS namespace_removed AFTER DELETE ON main.namespaces BEGIN"
     " DELETE FROM namespace_bytes WHERE uid = OLD.uid; END",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_service.data_model import Receipt, RequestKey, StateEntry
+from memory_service.operations import RenameState
 from memory_service.records.base import StateStore
+from memory_service.records.rules.states import key_range
 from memory_service.records.sqlite import state_writes
 from memory_service.records.sqlite.connection import translated
 from memory_service.records.sqlite.rows import STATE_COLUMNS, shortened_state_columns, state_of
@@ -27,19 +29,41 @@ class SqliteStateStore(StoreCore, StateStore):
         return {row[0]: state_of(row) for row in rows if row}
 
     async def scan_states(
-        self, namespace: str, after_key: str, limit: int, *, now_us: int, value_chars: int | None = None
+        self,
+        namespace: str,
+        after_key: str,
+        limit: int,
+        *,
+        now_us: int,
+        prefix: str = "",
+        value_chars: int | None = None,
     ) -> list[StateEntry]:
         info = self._info(namespace)
         if info is None:
             return []
         columns = STATE_COLUMNS if value_chars is None else shortened_state_columns(value_chars)
+        where, bounds = key_range(after_key, prefix, "key {} ?")
         statement = (
-            f"SELECT {columns} FROM states WHERE uid = ? AND key > ?"
+            f"SELECT {columns} FROM states WHERE uid = ? AND {where}"
             " AND (expire_us IS NULL OR expire_us > ?) ORDER BY key LIMIT ?"
         )
-        values = (info.uid, after_key, now_us, limit)
+        values = (info.uid, *bounds, now_us, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return await each(state_of, rows)
+
+    async def rename_state(
+        self,
+        namespace: str,
+        renaming: RenameState,
+        *,
+        request: RequestKey | None = None,
+        by: Caller = ANYBODY,
+    ) -> Receipt:
+        return await self._write(
+            namespace,
+            by,
+            lambda db: state_writes.rename_state(db, self._ledger, namespace, renaming, request, by),
+        )
 
     async def clear_states(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY

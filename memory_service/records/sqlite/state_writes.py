@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memory_service.data_model import ChangeType, Receipt, RequestKey, StateEntry, StateWrite
+from memory_service.operations import RenameState
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.states import (
     floor_without,
     next_entry,
+    note_saved,
+    renamed_version,
+    state_to_rename,
 )
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.history import (
@@ -20,6 +24,7 @@ from memory_service.records.sqlite.history import (
 )
 from memory_service.records.sqlite.kept_answers import forget_told_of_state, forget_told_of_states
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, finish
+from memory_service.records.sqlite.rows import shortened_state_columns, state_of
 from memory_service.records.stored_values import encode_provenance
 from memory_service.runtime.caller import Caller
 
@@ -97,6 +102,44 @@ def expire_state(db: Connection, ledger: Ledger, book: Book, key: str, version: 
     end = end_of_state(db, ledger, book, key)
     remove_state(db, ledger, book, key, version, ChangeType.STATE_EXPIRED)
     note(db, book, end)
+
+
+def rename_state(
+    db: Connection,
+    ledger: Ledger,
+    namespace: str,
+    renaming: RenameState,
+    request: RequestKey | None,
+    by: Caller,
+) -> Outcome:
+    """Give a state another key; see `StateStore.rename_state`."""
+    book = ledger.find(db, namespace)
+    if (replayed := earlier(db, book, request)) is not None:
+        return replayed
+    key, new_key = renaming.key, renaming.new_key
+    taken = stored_state(db, book, new_key)
+    stored = state_to_rename(namespace, renaming, stored_state(db, book, key), taken)
+    book = ledger.find_or_begin(db, namespace)
+    if taken is not None:
+        expire_state(db, ledger, book, new_key, taken.version)
+    ledger.erase(db, book)
+    ledger.change(db, book, ChangeType.STATE_DELETED, key)
+    note_removal(db, ledger, book, by)
+    forget_told_of_state(db, book.uid, key)
+    revision = ledger.change(db, book, ChangeType.STATE_SAVED, new_key)
+    version = renamed_version(stored.version, book.version_floor)
+    book.version_floor = floor_without(book.version_floor, [stored.version])
+    db.execute(
+        "UPDATE states SET key = ?, version = ?, revision = ? WHERE uid = ? AND key = ?",
+        (new_key, version, revision, book.uid, key),
+    )
+    db.execute("UPDATE state_history SET key = ? WHERE uid = ? AND key = ?", (new_key, book.uid, key))
+    receipt = Receipt(0)
+    row = db.execute(
+        f"SELECT {shortened_state_columns(0)} FROM states WHERE uid = ? AND key = ?", (book.uid, new_key)
+    ).fetchone()
+    note_saved(receipt, [state_of(row)])
+    return finish(db, book, request, Outcome(receipt))
 
 
 def empty_states(db: Connection, ledger: Ledger, book: Book) -> int:

@@ -97,6 +97,21 @@ STATES = {
                 )
             ),
         ),
+        Dear(
+            "a prefix",
+            lambda w: again(pb.ListStateKeysRequest(namespace=many_states(w), prefix="k", page_size=1000)),
+        ),
+    ],
+    "RenameState": [
+        Dear(
+            "numbers",
+            lambda w: [
+                pb.RenameStateRequest(
+                    namespace=_kept(w, numbers(_NUMBERS)), key="k0", new_key="k", request_id="r"
+                )
+                for _ in range(3)
+            ],
+        ),
     ],
     "SearchState": [
         Dear("patterns", _patterns),

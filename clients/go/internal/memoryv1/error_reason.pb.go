@@ -111,6 +111,8 @@ const (
 	ErrorReason_ERROR_REASON_SESSION_NOT_FOUND ErrorReason = 31
 	// A session with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_SESSION_ALREADY_EXISTS ErrorReason = 32
+	// A state with this key already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "key": ...}.
+	ErrorReason_ERROR_REASON_STATE_ALREADY_EXISTS ErrorReason = 33
 )
 
 // Enum value maps for ErrorReason.
@@ -148,6 +150,7 @@ var (
 		29: "ERROR_REASON_QUARANTINED_NOT_FOUND",
 		31: "ERROR_REASON_SESSION_NOT_FOUND",
 		32: "ERROR_REASON_SESSION_ALREADY_EXISTS",
+		33: "ERROR_REASON_STATE_ALREADY_EXISTS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -182,6 +185,7 @@ var (
 		"ERROR_REASON_QUARANTINED_NOT_FOUND":   29,
 		"ERROR_REASON_SESSION_NOT_FOUND":       31,
 		"ERROR_REASON_SESSION_ALREADY_EXISTS":  32,
+		"ERROR_REASON_STATE_ALREADY_EXISTS":    33,
 	}
 )
 
@@ -216,7 +220,7 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\xe9\b\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x90\t\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12#\n" +
@@ -250,7 +254,8 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\x1bERROR_REASON_WRITE_REJECTED\x10\x1c\x12&\n" +
 	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1d\x12\"\n" +
 	"\x1eERROR_REASON_SESSION_NOT_FOUND\x10\x1f\x12'\n" +
-	"#ERROR_REASON_SESSION_ALREADY_EXISTS\x10 b\x06proto3"
+	"#ERROR_REASON_SESSION_ALREADY_EXISTS\x10 \x12%\n" +
+	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!b\x06proto3"
 
 var (
 	file_memory_service_v1_error_reason_proto_rawDescOnce sync.Once

@@ -424,7 +424,9 @@ type ListStateKeysRequest struct {
 	// The maximum number of entries per page. 0: 100. Values above 1000 are reduced to 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous response. Empty: the first page.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only keys that begin with this. Empty: all. At most 512 bytes.
+	Prefix        string `protobuf:"bytes,5,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,6 +485,13 @@ func (x *ListStateKeysRequest) GetPageSize() int32 {
 func (x *ListStateKeysRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListStateKeysRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
 	}
 	return ""
 }
@@ -791,6 +800,143 @@ func (x *DeleteStateResponse) GetRevision() int64 {
 	return 0
 }
 
+// RenameStateRequest names a key and what to call it.
+type RenameStateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The present key. Required.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The key to have instead. Required; not `key`. 1 to 512 bytes of UTF-8 without control characters.
+	NewKey string `protobuf:"bytes,3,opt,name=new_key,json=newKey,proto3" json:"new_key,omitempty"`
+	// Rename only if this is the present version of `key`. Unset: rename unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// Makes a retry safe, as in SaveStateRequest.
+	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameStateRequest) Reset() {
+	*x = RenameStateRequest{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameStateRequest) ProtoMessage() {}
+
+func (x *RenameStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameStateRequest.ProtoReflect.Descriptor instead.
+func (*RenameStateRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RenameStateRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RenameStateRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *RenameStateRequest) GetNewKey() string {
+	if x != nil {
+		return x.NewKey
+	}
+	return ""
+}
+
+func (x *RenameStateRequest) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *RenameStateRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// RenameStateResponse is the result of RenameState.
+type RenameStateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry under its new key, without its value.
+	Entry *StateEntry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	// The revision of the namespace after the write.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameStateResponse) Reset() {
+	*x = RenameStateResponse{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameStateResponse) ProtoMessage() {}
+
+func (x *RenameStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameStateResponse.ProtoReflect.Descriptor instead.
+func (*RenameStateResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RenameStateResponse) GetEntry() *StateEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *RenameStateResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // ClearStateRequest names the namespace whose keys to remove.
 type ClearStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -804,7 +950,7 @@ type ClearStateRequest struct {
 
 func (x *ClearStateRequest) Reset() {
 	*x = ClearStateRequest{}
-	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	mi := &file_memory_service_v1_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +962,7 @@ func (x *ClearStateRequest) String() string {
 func (*ClearStateRequest) ProtoMessage() {}
 
 func (x *ClearStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	mi := &file_memory_service_v1_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +975,7 @@ func (x *ClearStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearStateRequest.ProtoReflect.Descriptor instead.
 func (*ClearStateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{11}
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ClearStateRequest) GetNamespace() string {
@@ -859,7 +1005,7 @@ type ClearStateResponse struct {
 
 func (x *ClearStateResponse) Reset() {
 	*x = ClearStateResponse{}
-	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	mi := &file_memory_service_v1_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1017,7 @@ func (x *ClearStateResponse) String() string {
 func (*ClearStateResponse) ProtoMessage() {}
 
 func (x *ClearStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	mi := &file_memory_service_v1_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1030,7 @@ func (x *ClearStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearStateResponse.ProtoReflect.Descriptor instead.
 func (*ClearStateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{12}
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClearStateResponse) GetRemovedCount() int64 {
@@ -941,13 +1087,14 @@ const file_memory_service_v1_state_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"H\n" +
 	"\x11LoadStateResponse\x123\n" +
-	"\x05entry\x18\x01 \x01(\v2\x1d.memory_service.v1.StateEntryR\x05entry\"\x99\x01\n" +
+	"\x05entry\x18\x01 \x01(\v2\x1d.memory_service.v1.StateEntryR\x05entry\"\xb1\x01\n" +
 	"\x14ListStateKeysRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12'\n" +
 	"\x0finclude_preview\x18\x02 \x01(\bR\x0eincludePreview\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"x\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
+	"\x06prefix\x18\x05 \x01(\tR\x06prefix\"x\n" +
 	"\x15ListStateKeysResponse\x127\n" +
 	"\aentries\x18\x01 \x03(\v2\x1d.memory_service.v1.StateEntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x88\x01\n" +
@@ -968,20 +1115,32 @@ const file_memory_service_v1_state_proto_rawDesc = "" +
 	"request_id\x18\x04 \x01(\tR\trequestIdB\x13\n" +
 	"\x11_expected_version\"1\n" +
 	"\x13DeleteStateResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x03R\brevision\"P\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\xc1\x01\n" +
+	"\x12RenameStateRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x17\n" +
+	"\anew_key\x18\x03 \x01(\tR\x06newKey\x12.\n" +
+	"\x10expected_version\x18\x04 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x05 \x01(\tR\trequestIdB\x13\n" +
+	"\x11_expected_version\"f\n" +
+	"\x13RenameStateResponse\x123\n" +
+	"\x05entry\x18\x01 \x01(\v2\x1d.memory_service.v1.StateEntryR\x05entry\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"P\n" +
 	"\x11ClearStateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"U\n" +
 	"\x12ClearStateResponse\x12#\n" +
 	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision2\xb9\x04\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision2\x97\x05\n" +
 	"\fStateService\x12V\n" +
 	"\tSaveState\x12#.memory_service.v1.SaveStateRequest\x1a$.memory_service.v1.SaveStateResponse\x12V\n" +
 	"\tLoadState\x12#.memory_service.v1.LoadStateRequest\x1a$.memory_service.v1.LoadStateResponse\x12b\n" +
 	"\rListStateKeys\x12'.memory_service.v1.ListStateKeysRequest\x1a(.memory_service.v1.ListStateKeysResponse\x12\\\n" +
 	"\vSearchState\x12%.memory_service.v1.SearchStateRequest\x1a&.memory_service.v1.SearchStateResponse\x12\\\n" +
-	"\vDeleteState\x12%.memory_service.v1.DeleteStateRequest\x1a&.memory_service.v1.DeleteStateResponse\x12Y\n" +
+	"\vDeleteState\x12%.memory_service.v1.DeleteStateRequest\x1a&.memory_service.v1.DeleteStateResponse\x12\\\n" +
+	"\vRenameState\x12%.memory_service.v1.RenameStateRequest\x1a&.memory_service.v1.RenameStateResponse\x12Y\n" +
 	"\n" +
 	"ClearState\x12$.memory_service.v1.ClearStateRequest\x1a%.memory_service.v1.ClearStateResponseb\x06proto3"
 
@@ -997,7 +1156,7 @@ func file_memory_service_v1_state_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_state_proto_rawDescData
 }
 
-var file_memory_service_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_memory_service_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_memory_service_v1_state_proto_goTypes = []any{
 	(*StateEntry)(nil),            // 0: memory_service.v1.StateEntry
 	(*SaveStateRequest)(nil),      // 1: memory_service.v1.SaveStateRequest
@@ -1010,40 +1169,45 @@ var file_memory_service_v1_state_proto_goTypes = []any{
 	(*SearchStateResponse)(nil),   // 8: memory_service.v1.SearchStateResponse
 	(*DeleteStateRequest)(nil),    // 9: memory_service.v1.DeleteStateRequest
 	(*DeleteStateResponse)(nil),   // 10: memory_service.v1.DeleteStateResponse
-	(*ClearStateRequest)(nil),     // 11: memory_service.v1.ClearStateRequest
-	(*ClearStateResponse)(nil),    // 12: memory_service.v1.ClearStateResponse
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*structpb.Value)(nil),        // 14: google.protobuf.Value
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(*RenameStateRequest)(nil),    // 11: memory_service.v1.RenameStateRequest
+	(*RenameStateResponse)(nil),   // 12: memory_service.v1.RenameStateResponse
+	(*ClearStateRequest)(nil),     // 13: memory_service.v1.ClearStateRequest
+	(*ClearStateResponse)(nil),    // 14: memory_service.v1.ClearStateResponse
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*structpb.Value)(nil),        // 16: google.protobuf.Value
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
 }
 var file_memory_service_v1_state_proto_depIdxs = []int32{
-	13, // 0: memory_service.v1.StateEntry.update_time:type_name -> google.protobuf.Timestamp
-	14, // 1: memory_service.v1.StateEntry.value:type_name -> google.protobuf.Value
-	13, // 2: memory_service.v1.StateEntry.expire_time:type_name -> google.protobuf.Timestamp
-	13, // 3: memory_service.v1.StateEntry.create_time:type_name -> google.protobuf.Timestamp
-	14, // 4: memory_service.v1.SaveStateRequest.value:type_name -> google.protobuf.Value
-	15, // 5: memory_service.v1.SaveStateRequest.ttl:type_name -> google.protobuf.Duration
+	15, // 0: memory_service.v1.StateEntry.update_time:type_name -> google.protobuf.Timestamp
+	16, // 1: memory_service.v1.StateEntry.value:type_name -> google.protobuf.Value
+	15, // 2: memory_service.v1.StateEntry.expire_time:type_name -> google.protobuf.Timestamp
+	15, // 3: memory_service.v1.StateEntry.create_time:type_name -> google.protobuf.Timestamp
+	16, // 4: memory_service.v1.SaveStateRequest.value:type_name -> google.protobuf.Value
+	17, // 5: memory_service.v1.SaveStateRequest.ttl:type_name -> google.protobuf.Duration
 	0,  // 6: memory_service.v1.SaveStateResponse.entry:type_name -> memory_service.v1.StateEntry
 	0,  // 7: memory_service.v1.LoadStateResponse.entry:type_name -> memory_service.v1.StateEntry
 	0,  // 8: memory_service.v1.ListStateKeysResponse.entries:type_name -> memory_service.v1.StateEntry
 	0,  // 9: memory_service.v1.SearchStateResponse.entries:type_name -> memory_service.v1.StateEntry
-	1,  // 10: memory_service.v1.StateService.SaveState:input_type -> memory_service.v1.SaveStateRequest
-	3,  // 11: memory_service.v1.StateService.LoadState:input_type -> memory_service.v1.LoadStateRequest
-	5,  // 12: memory_service.v1.StateService.ListStateKeys:input_type -> memory_service.v1.ListStateKeysRequest
-	7,  // 13: memory_service.v1.StateService.SearchState:input_type -> memory_service.v1.SearchStateRequest
-	9,  // 14: memory_service.v1.StateService.DeleteState:input_type -> memory_service.v1.DeleteStateRequest
-	11, // 15: memory_service.v1.StateService.ClearState:input_type -> memory_service.v1.ClearStateRequest
-	2,  // 16: memory_service.v1.StateService.SaveState:output_type -> memory_service.v1.SaveStateResponse
-	4,  // 17: memory_service.v1.StateService.LoadState:output_type -> memory_service.v1.LoadStateResponse
-	6,  // 18: memory_service.v1.StateService.ListStateKeys:output_type -> memory_service.v1.ListStateKeysResponse
-	8,  // 19: memory_service.v1.StateService.SearchState:output_type -> memory_service.v1.SearchStateResponse
-	10, // 20: memory_service.v1.StateService.DeleteState:output_type -> memory_service.v1.DeleteStateResponse
-	12, // 21: memory_service.v1.StateService.ClearState:output_type -> memory_service.v1.ClearStateResponse
-	16, // [16:22] is the sub-list for method output_type
-	10, // [10:16] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	0,  // 10: memory_service.v1.RenameStateResponse.entry:type_name -> memory_service.v1.StateEntry
+	1,  // 11: memory_service.v1.StateService.SaveState:input_type -> memory_service.v1.SaveStateRequest
+	3,  // 12: memory_service.v1.StateService.LoadState:input_type -> memory_service.v1.LoadStateRequest
+	5,  // 13: memory_service.v1.StateService.ListStateKeys:input_type -> memory_service.v1.ListStateKeysRequest
+	7,  // 14: memory_service.v1.StateService.SearchState:input_type -> memory_service.v1.SearchStateRequest
+	9,  // 15: memory_service.v1.StateService.DeleteState:input_type -> memory_service.v1.DeleteStateRequest
+	11, // 16: memory_service.v1.StateService.RenameState:input_type -> memory_service.v1.RenameStateRequest
+	13, // 17: memory_service.v1.StateService.ClearState:input_type -> memory_service.v1.ClearStateRequest
+	2,  // 18: memory_service.v1.StateService.SaveState:output_type -> memory_service.v1.SaveStateResponse
+	4,  // 19: memory_service.v1.StateService.LoadState:output_type -> memory_service.v1.LoadStateResponse
+	6,  // 20: memory_service.v1.StateService.ListStateKeys:output_type -> memory_service.v1.ListStateKeysResponse
+	8,  // 21: memory_service.v1.StateService.SearchState:output_type -> memory_service.v1.SearchStateResponse
+	10, // 22: memory_service.v1.StateService.DeleteState:output_type -> memory_service.v1.DeleteStateResponse
+	12, // 23: memory_service.v1.StateService.RenameState:output_type -> memory_service.v1.RenameStateResponse
+	14, // 24: memory_service.v1.StateService.ClearState:output_type -> memory_service.v1.ClearStateResponse
+	18, // [18:25] is the sub-list for method output_type
+	11, // [11:18] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_state_proto_init() }
@@ -1053,13 +1217,14 @@ func file_memory_service_v1_state_proto_init() {
 	}
 	file_memory_service_v1_state_proto_msgTypes[1].OneofWrappers = []any{}
 	file_memory_service_v1_state_proto_msgTypes[9].OneofWrappers = []any{}
+	file_memory_service_v1_state_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_state_proto_rawDesc), len(file_memory_service_v1_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	StateService_ListStateKeys_FullMethodName = "/memory_service.v1.StateService/ListStateKeys"
 	StateService_SearchState_FullMethodName   = "/memory_service.v1.StateService/SearchState"
 	StateService_DeleteState_FullMethodName   = "/memory_service.v1.StateService/DeleteState"
+	StateService_RenameState_FullMethodName   = "/memory_service.v1.StateService/RenameState"
 	StateService_ClearState_FullMethodName    = "/memory_service.v1.StateService/ClearState"
 )
 
@@ -50,6 +51,13 @@ type StateServiceClient interface {
 	SearchState(ctx context.Context, in *SearchStateRequest, opts ...grpc.CallOption) (*SearchStateResponse, error)
 	// DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteState(ctx context.Context, in *DeleteStateRequest, opts ...grpc.CallOption) (*DeleteStateResponse, error)
+	// RenameState gives a value another key, atomically. Its times, description, earlier versions and version
+	// stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
+	// above that, because a version never identifies two values. Watch reports `key` as deleted, then
+	// `new_key` as saved. UndoWrites does not revert it.
+	// Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED), STATE_ALREADY_EXISTS if there is a `new_key`.
+	// Safe to retry with a `request_id`.
+	RenameState(ctx context.Context, in *RenameStateRequest, opts ...grpc.CallOption) (*RenameStateResponse, error)
 	// ClearState removes all keys of a namespace, but not its items.
 	ClearState(ctx context.Context, in *ClearStateRequest, opts ...grpc.CallOption) (*ClearStateResponse, error)
 }
@@ -112,6 +120,16 @@ func (c *stateServiceClient) DeleteState(ctx context.Context, in *DeleteStateReq
 	return out, nil
 }
 
+func (c *stateServiceClient) RenameState(ctx context.Context, in *RenameStateRequest, opts ...grpc.CallOption) (*RenameStateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenameStateResponse)
+	err := c.cc.Invoke(ctx, StateService_RenameState_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *stateServiceClient) ClearState(ctx context.Context, in *ClearStateRequest, opts ...grpc.CallOption) (*ClearStateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ClearStateResponse)
@@ -145,6 +163,13 @@ type StateServiceServer interface {
 	SearchState(context.Context, *SearchStateRequest) (*SearchStateResponse, error)
 	// DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error)
+	// RenameState gives a value another key, atomically. Its times, description, earlier versions and version
+	// stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
+	// above that, because a version never identifies two values. Watch reports `key` as deleted, then
+	// `new_key` as saved. UndoWrites does not revert it.
+	// Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED), STATE_ALREADY_EXISTS if there is a `new_key`.
+	// Safe to retry with a `request_id`.
+	RenameState(context.Context, *RenameStateRequest) (*RenameStateResponse, error)
 	// ClearState removes all keys of a namespace, but not its items.
 	ClearState(context.Context, *ClearStateRequest) (*ClearStateResponse, error)
 	mustEmbedUnimplementedStateServiceServer()
@@ -171,6 +196,9 @@ func (UnimplementedStateServiceServer) SearchState(context.Context, *SearchState
 }
 func (UnimplementedStateServiceServer) DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteState not implemented")
+}
+func (UnimplementedStateServiceServer) RenameState(context.Context, *RenameStateRequest) (*RenameStateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RenameState not implemented")
 }
 func (UnimplementedStateServiceServer) ClearState(context.Context, *ClearStateRequest) (*ClearStateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ClearState not implemented")
@@ -286,6 +314,24 @@ func _StateService_DeleteState_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StateService_RenameState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenameStateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StateServiceServer).RenameState(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StateService_RenameState_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StateServiceServer).RenameState(ctx, req.(*RenameStateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _StateService_ClearState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ClearStateRequest)
 	if err := dec(in); err != nil {
@@ -330,6 +376,10 @@ var StateService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteState",
 			Handler:    _StateService_DeleteState_Handler,
+		},
+		{
+			MethodName: "RenameState",
+			Handler:    _StateService_RenameState_Handler,
 		},
 		{
 			MethodName: "ClearState",

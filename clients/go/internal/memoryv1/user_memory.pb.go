@@ -2174,7 +2174,10 @@ type GetPreloadedMemoriesRequest struct {
 	// The minimum trust of the memories, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,8,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only memories from one of these sources, as in RetrieveOptions. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,9,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,9,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The `revision` of an earlier response to the same request. If the text is known to be the same since,
+	// the response has `unchanged` instead of text and memories. Unset: always return them.
+	IfNotRevision *int64 `protobuf:"varint,10,opt,name=if_not_revision,json=ifNotRevision,proto3,oneof" json:"if_not_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2272,20 +2275,32 @@ func (x *GetPreloadedMemoriesRequest) GetSources() []SourceKind {
 	return nil
 }
 
+func (x *GetPreloadedMemoriesRequest) GetIfNotRevision() int64 {
+	if x != nil && x.IfNotRevision != nil {
+		return *x.IfNotRevision
+	}
+	return 0
+}
+
 // GetPreloadedMemoriesResponse is the memories for a system prompt.
 type GetPreloadedMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The memories in `text`, most important first.
+	// The memories in `text`, most important first. Decay does not change their order.
 	Memories []*UserMemory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// The memories as a block for a system prompt, between marks that ExtractMemories recognises and skips.
-	// Treat it as data, not as instructions. Empty: there are no memories.
+	// Treat it as data, not as instructions. Empty: there are no memories, or it is unchanged. It is the same
+	// byte for byte as long as the memories in it are, and lists them in the order in which they were saved:
+	// a new one is added at the end, so that a provider's cache of the prompt's beginning stays valid.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// The estimated number of tokens of text.
 	TokenCount int32 `protobuf:"varint,3,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
 	// Number of memories omitted because of `max_tokens` or `limit`. 0: none.
 	OmittedCount int64 `protobuf:"varint,4,opt,name=omitted_count,json=omittedCount,proto3" json:"omitted_count,omitempty"`
 	// The revision of the namespace that the response reflects.
-	Revision      int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The text is that of the response with `if_not_revision`; `text` and `memories` are empty. False: it has
+	// changed, or this is not known.
+	Unchanged     bool `protobuf:"varint,6,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2353,6 +2368,13 @@ func (x *GetPreloadedMemoriesResponse) GetRevision() int64 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *GetPreloadedMemoriesResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 // ExtractMemoriesRequest is a conversation to find facts in. `messages` or `session_id` is required.
@@ -3304,7 +3326,7 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x11_expected_version\"W\n" +
 	"\x14DeleteMemoryResponse\x12#\n" +
 	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"\xc7\x04\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"\x88\x05\n" +
 	"\x1bGetPreloadedMemoriesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\"\n" +
 	"\n" +
@@ -3318,7 +3340,9 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"as_of_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\basOfTime\x12R\n" +
 	"\x06labels\x18\a \x03(\v2:.memory_service.v1.GetPreloadedMemoriesRequest.LabelsEntryR\x06labels\x12 \n" +
 	"\tmin_trust\x18\b \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\t \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\t \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12+\n" +
+	"\x0fif_not_revision\x18\n" +
+	" \x01(\x03H\x04R\rifNotRevision\x88\x01\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -3326,14 +3350,16 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\x06_limitB\x11\n" +
 	"\x0f_min_importanceB\f\n" +
 	"\n" +
-	"_min_trust\"\xcf\x01\n" +
+	"_min_trustB\x12\n" +
+	"\x10_if_not_revision\"\xed\x01\n" +
 	"\x1cGetPreloadedMemoriesResponse\x129\n" +
 	"\bmemories\x18\x01 \x03(\v2\x1d.memory_service.v1.UserMemoryR\bmemories\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n" +
 	"\vtoken_count\x18\x03 \x01(\x05R\n" +
 	"tokenCount\x12#\n" +
 	"\romitted_count\x18\x04 \x01(\x03R\fomittedCount\x12\x1a\n" +
-	"\brevision\x18\x05 \x01(\x03R\brevision\"\xb2\x05\n" +
+	"\brevision\x18\x05 \x01(\x03R\brevision\x12\x1c\n" +
+	"\tunchanged\x18\x06 \x01(\bR\tunchanged\"\xb2\x05\n" +
 	"\x16ExtractMemoriesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12:\n" +
 	"\bmessages\x18\x02 \x03(\v2\x1e.memory_service.v1.ChatMessageR\bmessages\x12\x1d\n" +

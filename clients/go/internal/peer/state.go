@@ -15,6 +15,7 @@ var stateAdapters = map[string]adapter{
 	"StateService/ListStateKeys": listStateKeys,
 	"StateService/SearchState":   searchState,
 	"StateService/DeleteState":   deleteState,
+	"StateService/RenameState":   renameState,
 	"StateService/ClearState":    clearState,
 }
 
@@ -48,6 +49,9 @@ func loadState(client *memory.Client, in *fields) call {
 func listStateKeys(client *memory.Client, in *fields) call {
 	client = scoped(client, in)
 	options := []memory.ListOption{memory.WithEntriesPerPage(in.number("page_size"))}
+	if prefix := in.text("prefix"); prefix != "" {
+		options = append(options, memory.WithKeyPrefix(prefix))
+	}
 	if in.flag("include_preview") {
 		options = append(options, memory.WithPreviews())
 	}
@@ -71,6 +75,18 @@ func deleteState(client *memory.Client, in *fields) call {
 	return func(ctx context.Context) (proto.Message, error) {
 		revision, err := client.DeleteState(ctx, key, options...)
 		return &memoryv1.DeleteStateResponse{Revision: revision}, err
+	}
+}
+
+func renameState(client *memory.Client, in *fields) call {
+	client, options := scoped(client, in), writeOptions(in)
+	key, newKey := in.text("key"), in.text("new_key")
+	return func(ctx context.Context) (proto.Message, error) {
+		entry, err := client.RenameState(ctx, key, newKey, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryv1.RenameStateResponse{Entry: entryOf(entry), Revision: entry.Revision}, nil
 	}
 }
 

@@ -213,6 +213,7 @@ func getPreloadedMemories(client *memory.Client, in *fields) call {
 		Labels:        in.labels("labels"),
 		MinTrust:      in.optionalFloat("min_trust"),
 		Sources:       in.sources(),
+		IfNotRevision: in.optionalInteger("if_not_revision"),
 	}
 	return func(ctx context.Context) (proto.Message, error) {
 		preloaded, err := client.GetPreloadedMemories(ctx, options)
@@ -225,6 +226,7 @@ func getPreloadedMemories(client *memory.Client, in *fields) call {
 			TokenCount:   int32(preloaded.TokenCount),
 			OmittedCount: preloaded.OmittedCount,
 			Revision:     preloaded.Revision,
+			Unchanged:    preloaded.Unchanged,
 		}, nil
 	}
 }

@@ -60,10 +60,11 @@ class StateMethods(Bound):
         return await self._transport.unary(state.load_state(self._namespace, key))
 
     def list_state_keys(
-        self, *, include_preview: bool = False, page_size: int = 0
+        self, *, prefix: str = "", include_preview: bool = False, page_size: int = 0
     ) -> AsyncIterator[StateEntry]:
-        """Yield all entries without their values, ordered by key, page by page."""
-        return self._transport.entries(state.list_state_keys(self._namespace, include_preview, page_size))
+        """Yield the entries whose key begins with `prefix`, without values, ordered by key, page by page."""
+        call = state.list_state_keys(self._namespace, prefix, include_preview, page_size)
+        return self._transport.entries(call)
 
     def search_state(self, pattern: str, *, page_size: int = 0) -> AsyncIterator[StateEntry]:
         """Yield the entries whose whole key matches a glob such as "plan/*", with values, ordered by key."""
@@ -79,6 +80,27 @@ class StateMethods(Bound):
             Conflict: The key's version is not `expected_version`.
         """
         call = state.delete_state(self._namespace, key, expected_version, request_id)
+        return await self._transport.unary(call)
+
+    async def rename_state(
+        self,
+        key: str,
+        new_key: str,
+        *,
+        expected_version: int | None = None,
+        request_id: str | None = None,
+    ) -> StateEntry:
+        """Give a value another key; its times, description and earlier versions go along.
+
+        Returns:
+            The entry under its new key, without its value.
+
+        Raises:
+            NotFound: There is no such key.
+            AlreadyExists: `new_key` exists.
+            Conflict: The key's version is not `expected_version`.
+        """
+        call = state.rename_state(self._namespace, key, new_key, expected_version, request_id)
         return await self._transport.unary(call)
 
     async def clear_state(self, *, request_id: str | None = None) -> Removed:

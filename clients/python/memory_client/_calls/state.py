@@ -38,7 +38,9 @@ def save_state(
     return Call(_SERVICE + "SaveState", request, state_pb2.SaveStateResponse, _entry)
 
 
-def _entry(response: state_pb2.SaveStateResponse | state_pb2.LoadStateResponse) -> StateEntry:
+def _entry(
+    response: state_pb2.SaveStateResponse | state_pb2.LoadStateResponse | state_pb2.RenameStateResponse,
+) -> StateEntry:
     return entry_to(response.entry)
 
 
@@ -48,10 +50,12 @@ def load_state(namespace: str, key: str) -> Call[StateEntry]:
     return Call(_SERVICE + "LoadState", request, state_pb2.LoadStateResponse, _entry)
 
 
-def list_state_keys(namespace: str, include_preview: bool, page_size: int) -> Call[Page[StateEntry]]:
+def list_state_keys(
+    namespace: str, prefix: str, include_preview: bool, page_size: int
+) -> Call[Page[StateEntry]]:
     """Call ListStateKeys for its first page."""
     request = state_pb2.ListStateKeysRequest(
-        namespace=namespace, include_preview=include_preview, page_size=page_size
+        namespace=namespace, prefix=prefix, include_preview=include_preview, page_size=page_size
     )
     return Call(_SERVICE + "ListStateKeys", request, state_pb2.ListStateKeysResponse, _page)
 
@@ -79,6 +83,20 @@ def delete_state(namespace: str, key: str, expected_version: int | None, request
         return response.revision
 
     return Call(_SERVICE + "DeleteState", request, state_pb2.DeleteStateResponse, read)
+
+
+def rename_state(
+    namespace: str, key: str, new_key: str, expected_version: int | None, request_id: str | None
+) -> Call[StateEntry]:
+    """Call RenameState."""
+    request = state_pb2.RenameStateRequest(
+        namespace=namespace,
+        key=key,
+        new_key=new_key,
+        expected_version=expected_version,
+        request_id=request_id_or_new(request_id),
+    )
+    return Call(_SERVICE + "RenameState", request, state_pb2.RenameStateResponse, _entry)
 
 
 def clear_state(namespace: str, request_id: str | None) -> Call[Removed]:

@@ -274,6 +274,7 @@ def get_preloaded_memories(
     labels: Mapping[str, str] | None,
     min_trust: float | None,
     sources: Sequence[SourceKind | str],
+    if_not_revision: int | None,
 ) -> Call[PreloadedMemories]:
     """Call GetPreloadedMemories."""
     request = pb.GetPreloadedMemoriesRequest(
@@ -285,6 +286,7 @@ def get_preloaded_memories(
         labels=dict(labels or {}),
         min_trust=min_trust,
         sources=source_numbers(sources),
+        if_not_revision=if_not_revision,
     )
     set_times(request, as_of_time=as_of_time)
 
@@ -295,6 +297,7 @@ def get_preloaded_memories(
             token_count=response.token_count,
             omitted_count=response.omitted_count,
             revision=response.revision,
+            unchanged=response.unchanged,
         )
 
     return Call(_SERVICE + "GetPreloadedMemories", request, pb.GetPreloadedMemoriesResponse, read)

@@ -289,6 +289,7 @@ class UserMemoryMethods(Bound):
         labels: Mapping[str, str] | None = None,
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
+        if_not_revision: int | None = None,
     ) -> PreloadedMemories:
         """Return the memories that belong in every system prompt, also as a block of text for it.
 
@@ -301,6 +302,8 @@ class UserMemoryMethods(Bound):
             labels: Only memories that have all these labels.
             min_trust: Only memories that are trusted at least this much, 0 to 1.
             sources: Only memories whose content comes from these sources. Empty: from any.
+            if_not_revision: The revision of an earlier result with the same arguments. If the text is known
+                to be the same since, the result is `unchanged` and has no text and memories.
         """
         call = user_memories.get_preloaded_memories(
             self._namespace,
@@ -312,6 +315,7 @@ class UserMemoryMethods(Bound):
             labels=labels,
             min_trust=min_trust,
             sources=sources,
+            if_not_revision=if_not_revision,
         )
         return self._transport.unary(call)
 

@@ -63,6 +63,11 @@ class StateServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_state__pb2.DeleteStateRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_state__pb2.DeleteStateResponse.FromString,
                 _registered_method=True)
+        self.RenameState = channel.unary_unary(
+                '/memory_service.v1.StateService/RenameState',
+                request_serializer=memory__service_dot_v1_dot_state__pb2.RenameStateRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_state__pb2.RenameStateResponse.FromString,
+                _registered_method=True)
         self.ClearState = channel.unary_unary(
                 '/memory_service.v1.StateService/ClearState',
                 request_serializer=memory__service_dot_v1_dot_state__pb2.ClearStateRequest.SerializeToString,
@@ -116,6 +121,18 @@ class StateServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenameState(self, request, context):
+        """RenameState gives a value another key, atomically. Its times, description, earlier versions and version
+        stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
+        above that, because a version never identifies two values. Watch reports `key` as deleted, then
+        `new_key` as saved. UndoWrites does not revert it.
+        Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED), STATE_ALREADY_EXISTS if there is a `new_key`.
+        Safe to retry with a `request_id`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ClearState(self, request, context):
         """ClearState removes all keys of a namespace, but not its items.
         """
@@ -150,6 +167,11 @@ def add_StateServiceServicer_to_server(servicer, server):
                     servicer.DeleteState,
                     request_deserializer=memory__service_dot_v1_dot_state__pb2.DeleteStateRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_state__pb2.DeleteStateResponse.SerializeToString,
+            ),
+            'RenameState': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenameState,
+                    request_deserializer=memory__service_dot_v1_dot_state__pb2.RenameStateRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_state__pb2.RenameStateResponse.SerializeToString,
             ),
             'ClearState': grpc.unary_unary_rpc_method_handler(
                     servicer.ClearState,
@@ -296,6 +318,33 @@ class StateService(object):
             '/memory_service.v1.StateService/DeleteState',
             memory__service_dot_v1_dot_state__pb2.DeleteStateRequest.SerializeToString,
             memory__service_dot_v1_dot_state__pb2.DeleteStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenameState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.StateService/RenameState',
+            memory__service_dot_v1_dot_state__pb2.RenameStateRequest.SerializeToString,
+            memory__service_dot_v1_dot_state__pb2.RenameStateResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -439,7 +439,7 @@ class DeleteMemoryResponse(_message.Message):
     def __init__(self, removed_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class GetPreloadedMemoriesRequest(_message.Message):
-    __slots__ = ("namespace", "max_tokens", "categories", "limit", "min_importance", "as_of_time", "labels", "min_trust", "sources")
+    __slots__ = ("namespace", "max_tokens", "categories", "limit", "min_importance", "as_of_time", "labels", "min_trust", "sources", "if_not_revision")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -456,6 +456,7 @@ class GetPreloadedMemoriesRequest(_message.Message):
     LABELS_FIELD_NUMBER: _ClassVar[int]
     MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    IF_NOT_REVISION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     max_tokens: int
     categories: _containers.RepeatedScalarFieldContainer[MemoryCategory]
@@ -465,21 +466,24 @@ class GetPreloadedMemoriesRequest(_message.Message):
     labels: _containers.ScalarMap[str, str]
     min_trust: float
     sources: _containers.RepeatedScalarFieldContainer[_memory_pb2.SourceKind]
-    def __init__(self, namespace: _Optional[str] = ..., max_tokens: _Optional[int] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., limit: _Optional[int] = ..., min_importance: _Optional[float] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ...) -> None: ...
+    if_not_revision: int
+    def __init__(self, namespace: _Optional[str] = ..., max_tokens: _Optional[int] = ..., categories: _Optional[_Iterable[_Union[MemoryCategory, str]]] = ..., limit: _Optional[int] = ..., min_importance: _Optional[float] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[_memory_pb2.SourceKind, str]]] = ..., if_not_revision: _Optional[int] = ...) -> None: ...
 
 class GetPreloadedMemoriesResponse(_message.Message):
-    __slots__ = ("memories", "text", "token_count", "omitted_count", "revision")
+    __slots__ = ("memories", "text", "token_count", "omitted_count", "revision", "unchanged")
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     OMITTED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    UNCHANGED_FIELD_NUMBER: _ClassVar[int]
     memories: _containers.RepeatedCompositeFieldContainer[UserMemory]
     text: str
     token_count: int
     omitted_count: int
     revision: int
-    def __init__(self, memories: _Optional[_Iterable[_Union[UserMemory, _Mapping]]] = ..., text: _Optional[str] = ..., token_count: _Optional[int] = ..., omitted_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+    unchanged: bool
+    def __init__(self, memories: _Optional[_Iterable[_Union[UserMemory, _Mapping]]] = ..., text: _Optional[str] = ..., token_count: _Optional[int] = ..., omitted_count: _Optional[int] = ..., revision: _Optional[int] = ..., unchanged: bool = ...) -> None: ...
 
 class ExtractMemoriesRequest(_message.Message):
     __slots__ = ("namespace", "messages", "session_id", "after_revision", "limit", "recalled_memory_ids", "categories", "dry_run", "on_contradiction", "decide_by", "actor", "labels", "request_id")

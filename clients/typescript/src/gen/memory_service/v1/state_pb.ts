@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/state.proto.
  */
 export const file_memory_service_v1_state: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9zdGF0ZS5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEisAIKClN0YXRlRW50cnkSCwoDa2V5GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSLwoLdXBkYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpemVfYnl0ZXMYBCABKAMSJQoFdmFsdWUYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEwoLZGVzY3JpcHRpb24YBiABKAkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2NyZWF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwcmV2aWV3GAkgASgJEhAKCHJldmlzaW9uGAogASgDIvMBChBTYXZlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSJQoFdmFsdWUYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEiYKA3R0bBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtkZXNjcmlwdGlvbhgGIAEoCUgBiAEBEhIKCnJlcXVlc3RfaWQYByABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb25CDgoMX2Rlc2NyaXB0aW9uIlMKEVNhdmVTdGF0ZVJlc3BvbnNlEiwKBWVudHJ5GAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIQCghyZXZpc2lvbhgCIAEoAyIyChBMb2FkU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkiQQoRTG9hZFN0YXRlUmVzcG9uc2USLAoFZW50cnkYASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5ImkKFExpc3RTdGF0ZUtleXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIXCg9pbmNsdWRlX3ByZXZpZXcYAiABKAgSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiYAoVTGlzdFN0YXRlS2V5c1Jlc3BvbnNlEi4KB2VudHJpZXMYASADKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJfChJTZWFyY2hTdGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg8KB3BhdHRlcm4YAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiXgoTU2VhcmNoU3RhdGVSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkifAoSRGVsZXRlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSHQoQZXhwZWN0ZWRfdmVyc2lvbhgDIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBCABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iJwoTRGVsZXRlU3RhdGVSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoAyI6ChFDbGVhclN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChJDbGVhclN0YXRlUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAxIQCghyZXZpc2lvbhgCIAEoAzK5BAoMU3RhdGVTZXJ2aWNlElYKCVNhdmVTdGF0ZRIjLm1lbW9yeV9zZXJ2aWNlLnYxLlNhdmVTdGF0ZVJlcXVlc3QaJC5tZW1vcnlfc2VydmljZS52MS5TYXZlU3RhdGVSZXNwb25zZRJWCglMb2FkU3RhdGUSIy5tZW1vcnlfc2VydmljZS52MS5Mb2FkU3RhdGVSZXF1ZXN0GiQubWVtb3J5X3NlcnZpY2UudjEuTG9hZFN0YXRlUmVzcG9uc2USYgoNTGlzdFN0YXRlS2V5cxInLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RTdGF0ZUtleXNSZXF1ZXN0GigubWVtb3J5X3NlcnZpY2UudjEuTGlzdFN0YXRlS2V5c1Jlc3BvbnNlElwKC1NlYXJjaFN0YXRlEiUubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoU3RhdGVSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoU3RhdGVSZXNwb25zZRJcCgtEZWxldGVTdGF0ZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlUmVzcG9uc2USWQoKQ2xlYXJTdGF0ZRIkLm1lbW9yeV9zZXJ2aWNlLnYxLkNsZWFyU3RhdGVSZXF1ZXN0GiUubWVtb3J5X3NlcnZpY2UudjEuQ2xlYXJTdGF0ZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9zdGF0ZS5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEisAIKClN0YXRlRW50cnkSCwoDa2V5GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSLwoLdXBkYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpemVfYnl0ZXMYBCABKAMSJQoFdmFsdWUYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEwoLZGVzY3JpcHRpb24YBiABKAkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2NyZWF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwcmV2aWV3GAkgASgJEhAKCHJldmlzaW9uGAogASgDIvMBChBTYXZlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSJQoFdmFsdWUYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEiYKA3R0bBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtkZXNjcmlwdGlvbhgGIAEoCUgBiAEBEhIKCnJlcXVlc3RfaWQYByABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb25CDgoMX2Rlc2NyaXB0aW9uIlMKEVNhdmVTdGF0ZVJlc3BvbnNlEiwKBWVudHJ5GAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIQCghyZXZpc2lvbhgCIAEoAyIyChBMb2FkU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkiQQoRTG9hZFN0YXRlUmVzcG9uc2USLAoFZW50cnkYASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5InkKFExpc3RTdGF0ZUtleXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIXCg9pbmNsdWRlX3ByZXZpZXcYAiABKAgSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDgoGcHJlZml4GAUgASgJImAKFUxpc3RTdGF0ZUtleXNSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXwoSU2VhcmNoU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIPCgdwYXR0ZXJuGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIl4KE1NlYXJjaFN0YXRlUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEkRlbGV0ZVN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCwoDa2V5GAIgASgJEh0KEGV4cGVjdGVkX3ZlcnNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhMKEV9leHBlY3RlZF92ZXJzaW9uIicKE0RlbGV0ZVN0YXRlUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAMijQEKElJlbmFtZVN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCwoDa2V5GAIgASgJEg8KB25ld19rZXkYAyABKAkSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBSABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iVQoTUmVuYW1lU3RhdGVSZXNwb25zZRIsCgVlbnRyeRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSEAoIcmV2aXNpb24YAiABKAMiOgoRQ2xlYXJTdGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiPQoSQ2xlYXJTdGF0ZVJlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMSEAoIcmV2aXNpb24YAiABKAMylwUKDFN0YXRlU2VydmljZRJWCglTYXZlU3RhdGUSIy5tZW1vcnlfc2VydmljZS52MS5TYXZlU3RhdGVSZXF1ZXN0GiQubWVtb3J5X3NlcnZpY2UudjEuU2F2ZVN0YXRlUmVzcG9uc2USVgoJTG9hZFN0YXRlEiMubWVtb3J5X3NlcnZpY2UudjEuTG9hZFN0YXRlUmVxdWVzdBokLm1lbW9yeV9zZXJ2aWNlLnYxLkxvYWRTdGF0ZVJlc3BvbnNlEmIKDUxpc3RTdGF0ZUtleXMSJy5tZW1vcnlfc2VydmljZS52MS5MaXN0U3RhdGVLZXlzUmVxdWVzdBooLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RTdGF0ZUtleXNSZXNwb25zZRJcCgtTZWFyY2hTdGF0ZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaFN0YXRlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaFN0YXRlUmVzcG9uc2USXAoLRGVsZXRlU3RhdGUSJS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVTdGF0ZVJlcXVlc3QaJi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVTdGF0ZVJlc3BvbnNlElwKC1JlbmFtZVN0YXRlEiUubWVtb3J5X3NlcnZpY2UudjEuUmVuYW1lU3RhdGVSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuUmVuYW1lU3RhdGVSZXNwb25zZRJZCgpDbGVhclN0YXRlEiQubWVtb3J5X3NlcnZpY2UudjEuQ2xlYXJTdGF0ZVJlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5DbGVhclN0YXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * StateEntry is a key with its value and their properties.
@@ -278,6 +278,13 @@ export type ListStateKeysRequest = Message<"memory_service.v1.ListStateKeysReque
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Only keys that begin with this. Empty: all. At most 512 bytes.
+   *
+   * @generated from field: string prefix = 5;
+   */
+  prefix: string;
 };
 
 /**
@@ -451,6 +458,83 @@ export const DeleteStateResponseSchema: GenMessage<DeleteStateResponse> = /*@__P
   messageDesc(file_memory_service_v1_state, 10);
 
 /**
+ * RenameStateRequest names a key and what to call it.
+ *
+ * @generated from message memory_service.v1.RenameStateRequest
+ */
+export type RenameStateRequest = Message<"memory_service.v1.RenameStateRequest"> & {
+  /**
+   * The namespace to write to. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The present key. Required.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+
+  /**
+   * The key to have instead. Required; not `key`. 1 to 512 bytes of UTF-8 without control characters.
+   *
+   * @generated from field: string new_key = 3;
+   */
+  newKey: string;
+
+  /**
+   * Rename only if this is the present version of `key`. Unset: rename unconditionally.
+   *
+   * @generated from field: optional int64 expected_version = 4;
+   */
+  expectedVersion?: bigint | undefined;
+
+  /**
+   * Makes a retry safe, as in SaveStateRequest.
+   *
+   * @generated from field: string request_id = 5;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message memory_service.v1.RenameStateRequest.
+ * Use `create(RenameStateRequestSchema)` to create a new message.
+ */
+export const RenameStateRequestSchema: GenMessage<RenameStateRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 11);
+
+/**
+ * RenameStateResponse is the result of RenameState.
+ *
+ * @generated from message memory_service.v1.RenameStateResponse
+ */
+export type RenameStateResponse = Message<"memory_service.v1.RenameStateResponse"> & {
+  /**
+   * The entry under its new key, without its value.
+   *
+   * @generated from field: memory_service.v1.StateEntry entry = 1;
+   */
+  entry?: StateEntry | undefined;
+
+  /**
+   * The revision of the namespace after the write.
+   *
+   * @generated from field: int64 revision = 2;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.RenameStateResponse.
+ * Use `create(RenameStateResponseSchema)` to create a new message.
+ */
+export const RenameStateResponseSchema: GenMessage<RenameStateResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 12);
+
+/**
  * ClearStateRequest names the namespace whose keys to remove.
  *
  * @generated from message memory_service.v1.ClearStateRequest
@@ -476,7 +560,7 @@ export type ClearStateRequest = Message<"memory_service.v1.ClearStateRequest"> &
  * Use `create(ClearStateRequestSchema)` to create a new message.
  */
 export const ClearStateRequestSchema: GenMessage<ClearStateRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_state, 11);
+  messageDesc(file_memory_service_v1_state, 13);
 
 /**
  * ClearStateResponse is the result of ClearState.
@@ -504,7 +588,7 @@ export type ClearStateResponse = Message<"memory_service.v1.ClearStateResponse">
  * Use `create(ClearStateResponseSchema)` to create a new message.
  */
 export const ClearStateResponseSchema: GenMessage<ClearStateResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_state, 12);
+  messageDesc(file_memory_service_v1_state, 14);
 
 /**
  * StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
@@ -568,6 +652,21 @@ export const StateService: GenService<{
     methodKind: "unary";
     input: typeof DeleteStateRequestSchema;
     output: typeof DeleteStateResponseSchema;
+  },
+  /**
+   * RenameState gives a value another key, atomically. Its times, description, earlier versions and version
+   * stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
+   * above that, because a version never identifies two values. Watch reports `key` as deleted, then
+   * `new_key` as saved. UndoWrites does not revert it.
+   * Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED), STATE_ALREADY_EXISTS if there is a `new_key`.
+   * Safe to retry with a `request_id`.
+   *
+   * @generated from rpc memory_service.v1.StateService.RenameState
+   */
+  renameState: {
+    methodKind: "unary";
+    input: typeof RenameStateRequestSchema;
+    output: typeof RenameStateResponseSchema;
   },
   /**
    * ClearState removes all keys of a namespace, but not its items.
