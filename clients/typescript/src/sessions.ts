@@ -39,7 +39,7 @@ export interface UpdateSessionOptions extends WriteOptions {
   readonly allowMissing?: boolean | undefined;
 }
 
-/** What is copied of a session, and to where. */
+/** The part of a session to copy, and where to. */
 export interface ForkSessionOptions extends WriteOptions {
   /** Id of the new session, which must not exist. Undefined or empty: the server makes one. */
   readonly newSessionId?: string | undefined;
