@@ -112,6 +112,9 @@ class ItemKind(enum.IntEnum):
     SESSION = 7
 
 
+ANSWERED_TAG = "in_response_to"
+"""The tag of a response that has the id of the message that it answers."""
+
 CONVERSATION_KINDS = frozenset({ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.REFLECTION})
 """The kinds that reads return by default; the others have their own services."""
 
@@ -627,6 +630,13 @@ class Receipt(msgspec.Struct, array_like=True):
     """How many items or states each operation wrote or removed."""
     states: list[StateStamp] = []
     """Stamps of the saved states."""
+    derived_counts: list[int] = []
+    """How many items each operation removed as derived; empty: none."""
+
+    @property
+    def derived_count(self) -> int:
+        """How many items were removed as derived from others."""
+        return sum(self.derived_counts)
 
     def add(self, item: Item) -> None:
         """Add an item that was written."""

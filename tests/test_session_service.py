@@ -249,6 +249,23 @@ def test_a_session_is_deleted_with_everything_of_it(talks: Talks) -> None:
     assert talks.refused("DeleteSession").names("session_id")
 
 
+def test_what_was_derived_from_a_session_alone_goes_with_it(talks: Talks) -> None:
+    one, other = talks.say("a", "one"), talks.say("b", "other")
+    made = talks.api.add(talks.namespace, text="made", provenance={"parent_ids": [one.id]})
+    talks.api.add(talks.namespace, text="of both", provenance={"parent_ids": [one.id, other.id]})
+    fork = talks.call("ForkSession", session_id="a", new_session_id="c").session
+    talks.name("a", "Title")
+    deleted = talks.call("DeleteSession", session_id="a")
+    assert (deleted.deleted_count, deleted.derived_count) == (1, 1)
+    assert [item.text for item in talks.items("")] == ["other", "of both", "one"]
+    assert [item.text for item in talks.items(fork.session_id)] == ["one"]
+    again = talks.api.add(talks.namespace, text="made again", provenance={"parent_ids": [other.id]})
+    kept = talks.call("DeleteSession", session_id="b", keep_derived=True)
+    assert (kept.deleted_count, kept.derived_count) == (1, 0)
+    assert talks.api.get(talks.namespace, again.id).text == "made again"
+    assert made.id not in {item.id for item in talks.items("")}
+
+
 def test_a_large_session_is_deleted_in_pages(
     memory_server: ServerProcess, connect: Connect, namespace: str
 ) -> None:

@@ -71,19 +71,22 @@ func (c *Client) UpdateSession(
 	return writtenSession(response), nil
 }
 
-// DeleteSession removes a session with all its items and returns how many there were; a session that does
-// not exist has none. It deletes up to 10,000 items at a time, each of these parts as a whole. Items that
-// are added meanwhile stay.
+// DeleteSession removes a session with all its items and what was made only from them. It returns how many
+// items there were, without the latter; a session that does not exist has none. It deletes up to 10,000
+// items at a time, each of these parts as a whole. Items that are added meanwhile stay.
 //
 // With an error it returns how many items it has deleted; call it again to delete the rest. It takes
-// [WithRequestID], which is the id of the first part; the others get new ones.
+// [WithKeepDerived] and [WithRequestID], which is the id of the first part; the others get new ones.
 func (c *Client) DeleteSession(ctx context.Context, id string, write ...WriteOption) (deleted int64, err error) {
-	settings, err := writeSettingsFrom(write)
+	settings, err := writeSettingsFrom(write, keepDerivedOption)
 	if err != nil {
 		return 0, err
 	}
 	request := &memoryv1.DeleteSessionRequest{
-		Namespace: c.namespace, SessionId: id, RequestId: settings.requestID,
+		Namespace:   c.namespace,
+		SessionId:   id,
+		KeepDerived: settings.keepDerived,
+		RequestId:   settings.requestID,
 	}
 	for {
 		response, err := invoke(ctx, c, c.sessions.DeleteSession, request)

@@ -25,6 +25,7 @@ type writeSettings struct {
 	fields           []string
 	onDuplicate      OnDuplicate
 	dryRun           bool
+	keepDerived      bool
 
 	given []writeOptionName
 }
@@ -40,6 +41,7 @@ const (
 	fieldsOption           writeOptionName = "WithFields"
 	onDuplicateOption      writeOptionName = "WithOnDuplicate"
 	dryRunOption           writeOptionName = "WithDryRun"
+	keepDerivedOption      writeOptionName = "WithKeepDerived"
 )
 
 // WithRequestID sets the id of a write, which makes retries safe: a write with the same id and contents
@@ -100,6 +102,14 @@ func WithDryRun() WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, dryRunOption)
 		s.dryRun = true
+	})
+}
+
+// WithKeepDerived makes [Client.Delete] and [Client.DeleteSession] keep what was made only from the items.
+func WithKeepDerived() WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, keepDerivedOption)
+		s.keepDerived = true
 	})
 }
 

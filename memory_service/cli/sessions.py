@@ -83,15 +83,16 @@ def update(
 
 @sessions.command()
 @click.argument("session_id")
+@option("--keep-derived", is_flag=True, help="Keep what was made only from the deleted items.")
 @option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @client_command
-def delete(session: CommandSession, session_id: str, yes: bool) -> None:
-    """Delete the session SESSION_ID with all its items."""
+def delete(session: CommandSession, session_id: str, keep_derived: bool, yes: bool) -> None:
+    """Delete the session SESSION_ID with all its items, and what was made only from them."""
     if not yes and not output.confirm(
         f"Delete the session {session_id!r} of the namespace {session.namespace!r}?"
     ):
         raise CommandError("nothing was deleted")
-    count = session.client.delete_session(session_id)
+    count = session.client.delete_session(session_id, keep_derived=keep_derived)
     session.tell({"deleted_count": count}, f"deleted {count} items")
 
 

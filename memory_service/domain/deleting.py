@@ -7,31 +7,40 @@ from dataclasses import dataclass
 
 from memory_service.data_model import CONVERSATION_KINDS, Json, Receipt, RequestKey
 from memory_service.domain.checks import Checks
+from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
-from memory_service.domain.item_writing import completed
+from memory_service.domain.embedding import Degradation
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.domain.session_items import id_of
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded
 from memory_service.operations import RemoveAt
-from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
 
 @dataclass(slots=True)
 class Deleted:
-    """The number of items that were deleted, and where to continue."""
+    """The number of items that were deleted, of those derived from them, and where to continue."""
 
     count: int
     revision: int
+    derived_count: int = 0
     next_page_token: str = ""
 
 
 class Deleting:
     """Deletes items of conversations by conditions. Other items are deleted by their own services."""
 
-    def __init__(self, store: Store, retrieval: Retrieval, checks: Checks, tokens: PageTokens) -> None:
+    def __init__(
+        self,
+        store: Store,
+        committing: Committing,
+        retrieval: Retrieval,
+        checks: Checks,
+        tokens: PageTokens,
+    ) -> None:
         self._store = store
+        self._committing = committing
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
@@ -41,28 +50,39 @@ class Deleting:
         namespace: str,
         selection: Selection,
         *,
+        keep_derived: bool = False,
         dry_run: bool,
         page_token: str,
         request: RequestKey | None,
     ) -> Deleted:
-        """Delete the items that match, up to the limit of one call; with `dry_run` only count all of them."""
+        """Delete the items that match, up to the limit of one call, with what was derived only from them.
+        With `dry_run` only count all that match.
+        """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
         self.check(selection)
-        scope = ("delete_where", namespace, dry_run, *selection.scope())
+        scope = ("delete_where", namespace, dry_run, keep_derived, *selection.scope())
         if dry_run:
             first, last = self._page(scope, page_token)
             reading = await self._store.read(namespace)
             found = await reading.scan(selection.to_filter(first, last), -1, newest=False)
             return Deleted(len(found), reading.info.revision if reading.info else 0)
-        return await self._delete_page(namespace, selection, scope, page_token, request)
+        return await self._delete_page(
+            namespace, selection, scope, page_token, request, keep_derived=keep_derived
+        )
 
     async def delete_session(
-        self, namespace: str, session_id: str, *, page_token: str, request: RequestKey | None
+        self,
+        namespace: str,
+        session_id: str,
+        *,
+        keep_derived: bool,
+        page_token: str,
+        request: RequestKey | None,
     ) -> Deleted:
-        """Delete the items of a session, up to the limit of one call, and with the last of them the
-        session's own item, which does not count.
+        """Delete the items of a session, up to the limit of one call, with what was derived only from them.
+        The session's own item goes with the last of them, and does not count.
         """
         self._checks.namespace(namespace)
         if request is not None:
@@ -70,9 +90,15 @@ class Deleting:
         if not session_id:
             raise InvalidArgument("session_id", "is required")
         self._checks.session_id(session_id)
-        scope = ("delete_session", namespace, session_id)
+        scope = ("delete_session", namespace, keep_derived, session_id)
         return await self._delete_page(
-            namespace, Selection(session_id), scope, page_token, request, own=id_of(session_id)
+            namespace,
+            Selection(session_id),
+            scope,
+            page_token,
+            request,
+            keep_derived=keep_derived,
+            own=id_of(session_id),
         )
 
     def _page(self, scope: tuple[object, ...], page_token: str) -> tuple[int, int | None]:
@@ -89,13 +115,17 @@ class Deleting:
         scope: tuple[object, ...],
         page_token: str,
         request: RequestKey | None,
+        *,
+        keep_derived: bool,
         own: str = "",
     ) -> Deleted:
         """Delete a page of the items that match; with the last page also the item with the id `own`."""
         first, last = self._page(scope, page_token)
         for attempt in range(TRIES):
             try:
-                receipt = await self._delete(namespace, selection, first, last, own, request)
+                receipt = await self._delete(
+                    namespace, selection, first, last, own, request, derived=not keep_derived
+                )
             except Conflict as conflict:
                 lost = conflict
             else:
@@ -103,7 +133,7 @@ class Deleting:
                 is_last = len(receipt.note) < 2
                 count = receipt.removed_count - sum(receipt.note if is_last else ())
                 token = "" if is_last else self._tokens.make(scope, receipt.note)
-                return Deleted(count, receipt.revision, token)
+                return Deleted(count, receipt.revision, receipt.derived_count, token)
             await pause_after(attempt)
         raise lost
 
@@ -115,6 +145,8 @@ class Deleting:
         last: int | None,
         own: str,
         request: RequestKey | None,
+        *,
+        derived: bool,
     ) -> Receipt:
         """Delete one page. The receipt notes where the next one begins, or on the last page the number of
         items that do not count.
@@ -128,17 +160,13 @@ class Deleting:
         uncounted = await self._positions(namespace, own) if own and is_last else []
         told: list[Json] = [len(uncounted)] if is_last else [found[limit], bound]
 
-        def note(receipt: Receipt) -> None:
+        def note(receipt: Receipt, _: list[Degradation]) -> None:
             receipt.note = told
 
         if not found and not uncounted and request is None:
             return Receipt(revision)
-        receipt = await self._store.write(
-            namespace,
-            [RemoveAt(sorted([*found[:limit], *uncounted]), revision)],
-            request=completed(request, note),
-            by=present_caller(),
-        )
+        removal = RemoveAt(sorted([*found[:limit], *uncounted]), revision, derived)
+        receipt, _ = await self._committing.commit(namespace, [removal], request=request, note=note)
         if not receipt.replayed:
             receipt.note = told
         return receipt
@@ -148,9 +176,17 @@ class Deleting:
         return [item.position for item in found.values()]
 
     async def find(
-        self, namespace: str, selection: Selection, room: int, spared: Collection[int], field: str
+        self,
+        namespace: str,
+        selection: Selection,
+        room: int,
+        spared: Collection[int],
+        field: str,
+        *,
+        derived: bool,
     ) -> RemoveAt:
         """Return the operation that deletes all that match, at most `room`, except at the spared positions.
+        `derived`: with what was derived only from them.
 
         Raises LimitExceeded for `field`.
         """
@@ -160,7 +196,7 @@ class Deleting:
         if len(positions) > room:
             limit = self._checks.limits.delete_items_max
             raise LimitExceeded(field, "delete_items_max", limit, limit - room + len(positions))
-        return RemoveAt(positions, reading.info.revision if reading.info else 0)
+        return RemoveAt(positions, reading.info.revision if reading.info else 0, derived)
 
     def check(self, selection: Selection, prefix: str = "") -> None:
         """Check conditions. Raises InvalidArgument for a field, named after `prefix`."""

@@ -41,7 +41,7 @@ from memory_service.domain.quarantine import Intended
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
-from memory_service.operations import AddItems, Operation, RemoveItems, ReplaceItem, SaveStates
+from memory_service.operations import AddItems, Operation, RemoveItem, RemoveItems, ReplaceItem, SaveStates
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside, each
@@ -369,9 +369,15 @@ class Items:
         return stamped(changed.item, stamp, provenance_again(None, writing))
 
     async def delete(
-        self, namespace: str, item_id: str, *, expected_revision: int | None, request: RequestKey | None
-    ) -> int:
-        """Remove an item and return the revision. Raises NotFound, Conflict."""
+        self,
+        namespace: str,
+        item_id: str,
+        *,
+        expected_revision: int | None,
+        request: RequestKey | None,
+        keep_derived: bool = False,
+    ) -> Receipt:
+        """Remove an item, with what was derived only from it. Raises NotFound, Conflict."""
         self._checks.namespace(namespace)
         self._checks.item_id(item_id)
         if request is not None:
@@ -379,15 +385,9 @@ class Items:
         current = (await self._store.get_items(namespace, [item_id])).get(item_id)
         if current is not None:
             check_own(current, "id")
-        receipt = await self._store.delete_item(
-            namespace,
-            item_id,
-            now_us=now_us(),
-            expected_revision=expected_revision,
-            request=request,
-            by=present_caller(),
-        )
-        return receipt.revision
+        removal = RemoveItem(item_id, now_us(), expected_revision, derived=not keep_derived)
+        receipt, _ = await self.committing.commit(namespace, [removal], request=request)
+        return receipt
 
     async def reset(self, namespace: str, *, request: RequestKey | None) -> Receipt:
         """Remove everything in a namespace."""

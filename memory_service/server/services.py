@@ -103,7 +103,7 @@ class Services:
         """Register every service with a server or a registrar."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
-        deleting = Deleting(self._store, self._retrieval, self._checks, self._tokens)
+        deleting = Deleting(self._store, self._items.committing, self._retrieval, self._checks, self._tokens)
         batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
         labels = LabelListing(self._store, self._checks, self._tokens)
         memories = MemoryServicer(

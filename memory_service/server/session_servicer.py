@@ -71,11 +71,15 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
         deleted = await self._deleting.delete_session(
             request.namespace,
             request.session_id,
+            keep_derived=request.keep_derived,
             page_token=request.page_token,
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteSessionResponse(
-            deleted_count=deleted.count, revision=deleted.revision, next_page_token=deleted.next_page_token
+            deleted_count=deleted.count,
+            derived_count=deleted.derived_count,
+            revision=deleted.revision,
+            next_page_token=deleted.next_page_token,
         )
 
     async def ForkSession(self, request: pb.ForkSessionRequest, context: Context) -> pb.ForkSessionResponse:

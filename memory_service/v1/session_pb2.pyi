@@ -124,26 +124,30 @@ class UpdateSessionResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[_memory_pb2.Degradation, _Mapping]]] = ...) -> None: ...
 
 class DeleteSessionRequest(_message.Message):
-    __slots__ = ("namespace", "session_id", "request_id", "page_token")
+    __slots__ = ("namespace", "session_id", "request_id", "page_token", "keep_derived")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     session_id: str
     request_id: str
     page_token: str
-    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., request_id: _Optional[str] = ..., page_token: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., request_id: _Optional[str] = ..., page_token: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteSessionResponse(_message.Message):
-    __slots__ = ("deleted_count", "revision", "next_page_token")
+    __slots__ = ("deleted_count", "revision", "next_page_token", "derived_count")
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     deleted_count: int
     revision: int
     next_page_token: str
-    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class ForkSessionRequest(_message.Message):
     __slots__ = ("namespace", "session_id", "new_session_id", "until_item_id", "until_revision", "request_id")

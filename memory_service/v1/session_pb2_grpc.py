@@ -99,8 +99,8 @@ class SessionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSession(self, request, context):
-        """DeleteSession removes a session with all its items, at most 10,000 per call. What one call removes, it
-        removes atomically. A session that does not exist has nothing to remove.
+        """DeleteSession removes a session with all its items, at most 10,000 per call, and what was derived only
+        from them, but no fork. What one call removes, it removes atomically. A session that does not exist has nothing to remove.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

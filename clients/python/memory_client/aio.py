@@ -17,6 +17,7 @@ from memory_client._aio.sessions import SessionMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._arguments import checked_namespace
 from memory_client.options import MIB, ClientOptions
 
 
@@ -67,7 +68,7 @@ class AsyncMemoryClient(
         """Make a client; `ClientOptions` describes the settings.
 
         Raises:
-            ValueError: A setting is out of range, or credentials would be sent unencrypted.
+            InvalidArgument: A setting is invalid, or credentials would be sent unencrypted.
         """
         options = ClientOptions(
             address=address,
@@ -87,7 +88,7 @@ class AsyncMemoryClient(
             headers=headers or {},
         )
         self._transport = Transport(options)
-        self._namespace = namespace
+        self._namespace = checked_namespace(namespace)
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
@@ -97,7 +98,7 @@ class AsyncMemoryClient(
         """
         view = object.__new__(type(self))
         view._transport = self._transport
-        view._namespace = name
+        view._namespace = checked_namespace(name)
         view._is_view = True
         return view
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from memory_client.messages import ChatMessage, Content, ToolCallResult, readable_text
 
 
+@runtime_checkable
 class Array(Protocol):
     """An array of numbers of one dimension, such as numpy's or torch's."""
 

@@ -71,6 +71,7 @@ export type {
   WholeDocument,
 } from "./knowledge-model.js";
 export type {
+  DeleteSessionOptions,
   ForkSessionOptions,
   ListSessionsOptions,
   SessionChanges,

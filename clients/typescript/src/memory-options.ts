@@ -187,8 +187,16 @@ export interface ItemWriteOptions extends WriteOptions {
   readonly expectedRevision?: number | undefined;
 }
 
+/** How an item is removed. */
+export interface DeleteOptions extends ItemWriteOptions {
+  /** Keep what was made only from it. */
+  readonly keepDerived?: boolean | undefined;
+}
+
 /** Which items `deleteWhere` deletes, and how. At least one condition is required. */
 export interface DeleteWhereOptions extends WriteOptions, DeleteCondition {
+  /** Keep what was made only from the items that match. */
+  readonly keepDerived?: boolean | undefined;
   /** Count the items, and delete nothing. */
   readonly dryRun?: boolean | undefined;
 }

@@ -27,6 +27,7 @@ import { named } from "./known-options.js";
 import type {
   AddOptions,
   BatchAddOptions,
+  DeleteOptions,
   DeleteWhereOptions,
   ExportOptions,
   GetOptions,
@@ -43,6 +44,7 @@ import type {
 import type { CallOptions, ClientOptions, TlsOptions, WriteOptions } from "./options.js";
 import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./overseer.js";
 import type {
+  DeleteSessionOptions,
   ForkSessionOptions,
   ListSessionsOptions,
   SessionChanges,
@@ -149,8 +151,8 @@ const VALUE: Names<Omit<SaveStateOptions, keyof WriteOptions>> = named("expected
 export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O> } = {
   add: { type: true, item: true, onDuplicate: true },
   update: { type: true, id: true, changes: CHANGES, expectedRevision: true },
-  delete: { type: true, id: true, expectedRevision: true, allowMissing: true },
-  delete_where: { type: true, ...CONDITION },
+  delete: { type: true, id: true, expectedRevision: true, allowMissing: true, keepDerived: true },
+  delete_where: { type: true, ...CONDITION, keepDerived: true },
   save_state: { type: true, key: true, value: true, ...VALUE },
   delete_state: { type: true, key: true, expectedVersion: true, allowMissing: true },
 };
@@ -161,8 +163,9 @@ const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRe
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
 const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
+const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
+const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
 const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
-const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, dryRun: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
   "lexical", "vector", "recency", "recencyHalfLifeMs", "importance", "usage",
@@ -314,6 +317,7 @@ const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MA
 const LIST_SESSIONS: Names<ListSessionsOptions> = { ...PAGES, ...named("prefix", "labels") };
 const SESSION_CHANGES: Names<SessionChanges> = named("title", "labels", "metadata");
 const UPDATE_SESSION: Names<UpdateSessionOptions> = { ...WITH_VERSION, allowMissing: true };
+const DELETE_SESSION: Names<DeleteSessionOptions> = { ...WRITE, keepDerived: true };
 const FORK_SESSION: Names<ForkSessionOptions> = {
   ...WRITE,
   ...named("newSessionId", "untilItemId", "untilRevision"),
@@ -352,7 +356,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listItems: [LIST],
   listLabelValues: [null, LIST_LABELS],
   update: [null, CHANGES, WITH_REVISION],
-  delete: [null, WITH_REVISION],
+  delete: [null, DELETE],
   deleteWhere: [DELETE_WHERE],
   batchWrite: [null, WRITE],
   reset: [WRITE],
@@ -387,7 +391,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listSessions: [LIST_SESSIONS],
   getSession: [null, CALL],
   updateSession: [null, SESSION_CHANGES, UPDATE_SESSION],
-  deleteSession: [null, WRITE],
+  deleteSession: [null, DELETE_SESSION],
   forkSession: [null, FORK_SESSION],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],

@@ -39,6 +39,12 @@ export interface UpdateSessionOptions extends WriteOptions {
   readonly allowMissing?: boolean | undefined;
 }
 
+/** How a session is deleted. */
+export interface DeleteSessionOptions extends WriteOptions {
+  /** Keep what was made only from its items. */
+  readonly keepDerived?: boolean | undefined;
+}
+
 /** The part of a session to copy, and where to. */
 export interface ForkSessionOptions extends WriteOptions {
   /** Id of the new session, which must not exist. Undefined or empty: the server makes one. */
@@ -105,16 +111,18 @@ export abstract class SessionMethods extends Bound {
   }
 
   /**
-   * Removes a session with all its items, and returns their number; a session that does not exist has none.
+   * Removes a session with all its items and what was made only from them. Returns the number of items, without the
+   * latter; a session that does not exist has none.
    *
    * The server removes up to 10,000 items per call, so several calls may be made: if one fails, the items of the
    * earlier ones stay removed. Items that are added after the first call are kept. `requestId` is that of the first
    * call.
    */
-  async deleteSession(sessionId: string, options: WriteOptions = {}): Promise<number> {
+  async deleteSession(sessionId: string, options: DeleteSessionOptions = {}): Promise<number> {
+    const { keepDerived = false } = options;
     const request = (pageToken: string) => {
       const requestId = requestIdOf(pageToken === "" ? options : {});
-      return { namespace: this.boundTo, sessionId, pageToken, requestId };
+      return { namespace: this.boundTo, sessionId, keepDerived, pageToken, requestId };
     };
     let count = 0;
     for await (const { deletedCount } of this.transport.pages(method.deleteSession, request, options)) {

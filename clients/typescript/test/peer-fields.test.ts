@@ -61,12 +61,14 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   BatchAddResponse: ["skipped_count"],
   // An iteration yields the entries of all pages.
   ListResponse: ["revision"],
+  // Only the results of a batch have the number of derived items.
+  DeleteResponse: ["derived_count"],
+  DeleteWhereResponse: ["revision", "derived_count"],
   ListLabelValuesResponse: ["revision"],
-  DeleteWhereResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
   ListSessionsResponse: ["revision"],
-  DeleteSessionResponse: ["revision"],
+  DeleteSessionResponse: ["revision", "derived_count"],
   WatchResponse: ["revision"],
   ExportResponse: ["revision"],
 };
@@ -205,8 +207,9 @@ function updateIn(request: JsonObject): JsonObject {
 
 /** The names that the mask of an update has to hold: those of the fields that are given, in JSON's way. */
 function namesIn(request: JsonObject): string[] {
-  const changed = (request["item"] ?? request["memory"]) as JsonObject;
+  const changed = (request["item"] ?? request["memory"] ?? request["session"]) as JsonObject;
+  const id = request["session"] === undefined ? "id" : "sessionId";
   const content = ["chatMessage", "toolCallResult", "text", "data"];
-  const names = Object.keys(changed).filter((name) => name !== "id");
+  const names = Object.keys(changed).filter((name) => name !== id);
   return names.map((name) => (content.includes(name) ? "content" : name)).sort();
 }

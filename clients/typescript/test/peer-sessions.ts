@@ -2,10 +2,10 @@
 
 import type { SessionService } from "../src/gen/memory_service/v1/session_pb.js";
 import type {
+  DeleteSessionOptions,
   ForkSessionOptions,
   ListSessionsOptions,
   UpdateSessionOptions,
-  WriteOptions,
   WrittenSession,
 } from "../src/index.js";
 import type { Adapters } from "./peer-adapters.js";
@@ -36,8 +36,8 @@ export const SESSIONS: Adapters<typeof SessionService> = {
       return written(await client.updateSession(sessionId, changesOf(values, updateMask, CLEARED), options));
     },
   ),
-  deleteSession: adapter<WriteOptions & Id>(
-    ["sessionId", "requestId"],
+  deleteSession: adapter<DeleteSessionOptions & Id>(
+    ["sessionId", "keepDerived", "requestId"],
     async (client, { sessionId = "", ...options }) => ({
       deletedCount: await client.deleteSession(sessionId, options),
     }),

@@ -3348,7 +3348,9 @@ type DeleteRequest struct {
 	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from this item.
+	KeepDerived   bool `protobuf:"varint,5,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3411,11 +3413,20 @@ func (x *DeleteRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteResponse is the result of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision of the namespace after the deletion.
-	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The number of other items that were deleted because they were made only from this one.
+	DerivedCount  int64 `protobuf:"varint,2,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3457,6 +3468,13 @@ func (x *DeleteResponse) GetRevision() int64 {
 	return 0
 }
 
+func (x *DeleteResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
+}
+
 // DeleteWhereRequest is the conditions on the items to delete. At least one of session_id, labels, kinds,
 // filter, start_time and end_time is required.
 type DeleteWhereRequest struct {
@@ -3482,7 +3500,9 @@ type DeleteWhereRequest struct {
 	// unchanged. Empty: begin.
 	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Makes a retry safe, as in AddRequest. Each page needs a different one.
-	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from the items that match.
+	KeepDerived   bool `protobuf:"varint,11,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3587,16 +3607,26 @@ func (x *DeleteWhereRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteWhereRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteWhereResponse is the result of DeleteWhere.
 type DeleteWhereResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of items that were deleted, or with `dry_run` would be.
+	// The number of matching items that were deleted, or with `dry_run` would be.
 	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// The revision of the namespace after the deletion.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The token to delete the rest with; items that were added after the first call stay. Empty: nothing
 	// is left.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The number of other items that were deleted because they were made only from those. 0 with
+	// `dry_run`.
+	DerivedCount  int64 `protobuf:"varint,4,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3650,6 +3680,13 @@ func (x *DeleteWhereResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *DeleteWhereResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
 }
 
 // BatchWriteRequest is a list of operations to apply atomically.
@@ -3999,7 +4036,10 @@ type DeleteOperation struct {
 	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// Do nothing if there is no such item. False: the batch is rejected with ITEM_NOT_FOUND.
-	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	AllowMissing bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// Keep what was made only from the item. Otherwise it is deleted too, except items that another
+	// operation of the batch names.
+	KeepDerived   bool `protobuf:"varint,4,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4055,6 +4095,13 @@ func (x *DeleteOperation) GetAllowMissing() bool {
 	return false
 }
 
+func (x *DeleteOperation) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteWhereOperation deletes the items that match all of its conditions, of which at least one is
 // required. The fields are those of DeleteWhereRequest.
 type DeleteWhereOperation struct {
@@ -4070,7 +4117,9 @@ type DeleteWhereOperation struct {
 	// Only items with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only items with a create_time before this. Unset: no bound.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Keep what was made only from the items that match, as in DeleteOperation.
+	KeepDerived   bool `protobuf:"varint,7,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4145,6 +4194,13 @@ func (x *DeleteWhereOperation) GetEndTime() *timestamppb.Timestamp {
 		return x.EndTime
 	}
 	return nil
+}
+
+func (x *DeleteWhereOperation) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
 }
 
 // SaveStateOperation saves a state. The fields are those of SaveStateRequest.
@@ -4375,8 +4431,10 @@ type WriteResult struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether an item was skipped because its id exists.
 	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// The number of items or states that were deleted.
-	DeletedCount  int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The number of items or states that were deleted, without derived ones.
+	DeletedCount int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The number of other items that were deleted because they were made only from those.
+	DerivedCount  int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4463,6 +4521,13 @@ func (x *WriteResult) GetSkipped() bool {
 func (x *WriteResult) GetDeletedCount() int64 {
 	if x != nil {
 		return x.DeletedCount
+	}
+	return 0
+}
+
+func (x *WriteResult) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
 	}
 	return 0
 }
@@ -5230,16 +5295,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x0eUpdateResponse\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xa4\x01\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc7\x01\n" +
 	"\rDeleteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestIdB\x14\n" +
-	"\x12_expected_revision\",\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\x05 \x01(\bR\vkeepDerivedB\x14\n" +
+	"\x12_expected_revision\"Q\n" +
 	"\x0eDeleteResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x03R\brevision\"\xeb\x03\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12#\n" +
+	"\rderived_count\x18\x02 \x01(\x03R\fderivedCount\"\x8e\x04\n" +
 	"\x12DeleteWhereRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -5255,14 +5322,16 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"page_token\x18\t \x01(\tR\tpageToken\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\n" +
-	" \x01(\tR\trequestId\x1a9\n" +
+	" \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\v \x01(\bR\vkeepDerived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x01\n" +
 	"\x13DeleteWhereResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x93\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12#\n" +
+	"\rderived_count\x18\x04 \x01(\x03R\fderivedCount\"\x93\x01\n" +
 	"\x11BatchWriteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12A\n" +
 	"\n" +
@@ -5287,12 +5356,13 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\x8e\x01\n" +
+	"\x12_expected_revision\"\xb1\x01\n" +
 	"\x0fDeleteOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12#\n" +
-	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x14\n" +
-	"\x12_expected_revision\"\xfa\x02\n" +
+	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12!\n" +
+	"\fkeep_derived\x18\x04 \x01(\bR\vkeepDerivedB\x14\n" +
+	"\x12_expected_revision\"\x9d\x03\n" +
 	"\x14DeleteWhereOperation\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12K\n" +
@@ -5301,7 +5371,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\x129\n" +
 	"\n" +
 	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x1a9\n" +
+	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
+	"\fkeep_derived\x18\a \x01(\bR\vkeepDerived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfd\x01\n" +
@@ -5321,7 +5392,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x12BatchWriteResponse\x128\n" +
 	"\aresults\x18\x01 \x03(\v2\x1e.memory_service.v1.WriteResultR\aresults\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc9\x02\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xee\x02\n" +
 	"\vWriteResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x18\n" +
@@ -5333,7 +5404,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x18\n" +
 	"\askipped\x18\a \x01(\bR\askipped\x12#\n" +
-	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\"K\n" +
+	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\x12#\n" +
+	"\rderived_count\x18\t \x01(\x03R\fderivedCount\"K\n" +
 	"\fResetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +

@@ -643,7 +643,9 @@ type DeleteSessionRequest struct {
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The `next_page_token` of the previous response; all other fields except request_id must be unchanged.
 	// Empty: begin.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Keep what was derived only from the removed items, as in DeleteRequest. False: it is removed with them.
+	KeepDerived   bool `protobuf:"varint,5,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -706,6 +708,13 @@ func (x *DeleteSessionRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *DeleteSessionRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteSessionResponse is the result of DeleteSession.
 type DeleteSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -716,6 +725,8 @@ type DeleteSessionResponse struct {
 	// The token to remove the rest with, if the session has more than 10,000 items: the newest of them, and
 	// title, labels and metadata. Items that were added after the first call stay. Empty: nothing is left.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The number of further items that were removed because they were derived only from these.
+	DerivedCount  int64 `protobuf:"varint,4,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -769,6 +780,13 @@ func (x *DeleteSessionResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *DeleteSessionResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
 }
 
 // ForkSessionRequest selects the part of a session to copy.
@@ -992,7 +1010,7 @@ const file_memory_service_v1_session_proto_rawDesc = "" +
 	"\x15UpdateSessionResponse\x124\n" +
 	"\asession\x18\x01 \x01(\v2\x1a.memory_service.v1.SessionR\asession\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\x91\x01\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xb4\x01\n" +
 	"\x14DeleteSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -1000,11 +1018,13 @@ const file_memory_service_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"\x80\x01\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12!\n" +
+	"\fkeep_derived\x18\x05 \x01(\bR\vkeepDerived\"\xa5\x01\n" +
 	"\x15DeleteSessionResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xf9\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12#\n" +
+	"\rderived_count\x18\x04 \x01(\x03R\fderivedCount\"\xf9\x01\n" +
 	"\x12ForkSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +

@@ -44,8 +44,8 @@ type SessionServiceClient interface {
 	// UpdateSession changes the title, labels and metadata of a session.
 	// Errors: SESSION_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*UpdateSessionResponse, error)
-	// DeleteSession removes a session with all its items, at most 10,000 per call. What one call removes, it
-	// removes atomically. A session that does not exist has nothing to remove.
+	// DeleteSession removes a session with all its items, at most 10,000 per call, and what was derived only
+	// from them, but no fork. What one call removes, it removes atomically. A session that does not exist has nothing to remove.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// ForkSession copies a session, or its beginning, to a new one, atomically. The copies have new ids, and
 	// the order, times, labels, metadata and vectors of the items that they were made from. Later changes of
@@ -130,8 +130,8 @@ type SessionServiceServer interface {
 	// UpdateSession changes the title, labels and metadata of a session.
 	// Errors: SESSION_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	UpdateSession(context.Context, *UpdateSessionRequest) (*UpdateSessionResponse, error)
-	// DeleteSession removes a session with all its items, at most 10,000 per call. What one call removes, it
-	// removes atomically. A session that does not exist has nothing to remove.
+	// DeleteSession removes a session with all its items, at most 10,000 per call, and what was derived only
+	// from them, but no fork. What one call removes, it removes atomically. A session that does not exist has nothing to remove.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// ForkSession copies a session, or its beginning, to a new one, atomically. The copies have new ids, and
 	// the order, times, labels, metadata and vectors of the items that they were made from. Later changes of

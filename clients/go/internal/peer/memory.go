@@ -232,6 +232,9 @@ func updateItem(client *memory.Client, in *fields) call {
 func deleteItem(client *memory.Client, in *fields) call {
 	client, options := scoped(client, in), writeOptions(in)
 	id := memory.MemoryItemId(in.text("id"))
+	if in.flag("keep_derived") {
+		options = append(options, memory.WithKeepDerived())
+	}
 	return func(ctx context.Context) (proto.Message, error) {
 		revision, err := client.Delete(ctx, id, options...)
 		return &memoryv1.DeleteResponse{Revision: revision}, err

@@ -69,6 +69,9 @@ func (f *fields) sessionChanges() (string, memory.SessionChanges) {
 
 func deleteSession(client *memory.Client, in *fields) call {
 	client, id, write := scoped(client, in), in.text("session_id"), writeOptions(in)
+	if in.flag("keep_derived") {
+		write = append(write, memory.WithKeepDerived())
+	}
 	return func(ctx context.Context) (proto.Message, error) {
 		deleted, err := client.DeleteSession(ctx, id, write...)
 		return &memoryv1.DeleteSessionResponse{DeletedCount: deleted}, err

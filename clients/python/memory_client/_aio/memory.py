@@ -52,7 +52,9 @@ class MemoryMethods(Bound):
         """Write one item. When this returns, it is on disk and every later read sees it.
 
         Args:
-            content: A text, data (a mapping of JSON values), a `ChatMessage` or a `ToolCallResult`.
+            content: A text, data (a mapping of JSON values), a `ChatMessage` or a `ToolCallResult`. A mapping
+                with "role" and "content" or "tool_calls" is a message in OpenAI's format and becomes a
+                `ChatMessage`.
             session_id: The conversation that the item belongs to.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the item.
@@ -309,18 +311,30 @@ class MemoryMethods(Bound):
         return await self._transport.unary(call)
 
     async def delete(
-        self, id: str, *, expected_revision: int | None = None, request_id: str | None = None
+        self,
+        id: str,
+        *,
+        expected_revision: int | None = None,
+        keep_derived: bool = False,
+        request_id: str | None = None,
     ) -> int:
-        """Remove an item; return the namespace's revision.
+        """Remove an item, and what was made only from it; return the namespace's revision.
 
-        Facts extracted from it and items that name it as a parent stay: delete the facts whose
-        `source.item_ids` contain its id.
+        Derived from an item are those that name it as a parent, facts extracted from it, responses,
+        reflections and documents, and what was made from these. An item with several parents is removed with
+        the last of them.
+
+        Args:
+            id: Id of the item.
+            expected_revision: Remove it only if this is its revision. None: in any case.
+            keep_derived: Keep what was made from it.
+            request_id: Makes a retry safe. None: a new id for this call.
 
         Raises:
             NotFound: The namespace has no item with this id.
             Conflict: The item's revision is not `expected_revision`.
         """
-        call = memory.delete(self._namespace, id, expected_revision, request_id)
+        call = memory.delete(self._namespace, id, expected_revision, keep_derived, request_id)
         return await self._transport.unary(call)
 
     async def reset(self, *, request_id: str | None = None) -> Removed:

@@ -101,10 +101,15 @@ def update_session(
     return Call(_SERVICE + "UpdateSession", request, pb.UpdateSessionResponse, _written_to)
 
 
-def delete_session(namespace: str, session_id: str, *, request_id: str | None) -> Call[Page[int]]:
+def delete_session(
+    namespace: str, session_id: str, *, keep_derived: bool, request_id: str | None
+) -> Call[Page[int]]:
     """Call DeleteSession for its first page; read the number of deleted items."""
     request = pb.DeleteSessionRequest(
-        namespace=namespace, session_id=session_id, request_id=request_id_or_new(request_id)
+        namespace=namespace,
+        session_id=session_id,
+        keep_derived=keep_derived,
+        request_id=request_id_or_new(request_id),
     )
 
     def read(response: pb.DeleteSessionResponse) -> Page[int]:

@@ -77,17 +77,23 @@ class SessionMethods(Bound):
         )
         return self._transport.unary(call)
 
-    def delete_session(self, session_id: str, *, request_id: str | None = None) -> int:
-        """Remove a session with all its items; return their number. A session that does not exist has none.
+    def delete_session(
+        self, session_id: str, *, keep_derived: bool = False, request_id: str | None = None
+    ) -> int:
+        """Remove a session with all its items and what was made only from them; return the number of items
+        without the latter. A session that does not exist has none.
 
         The server removes up to 10,000 items per call, so several calls may be made: if one fails, the items
         of the earlier ones stay removed. Items that are added after the first call are kept.
 
         Args:
             session_id: The session.
+            keep_derived: Keep what was made from the items; see `delete`.
             request_id: Makes a retry of the first call safe; the others get new ids. None: a new id.
         """
-        call = sessions.delete_session(self._namespace, session_id, request_id=request_id)
+        call = sessions.delete_session(
+            self._namespace, session_id, keep_derived=keep_derived, request_id=request_id
+        )
         return sum(count for page in self._transport.all_pages(call) for count in page.entries)
 
     def fork_session(

@@ -610,25 +610,29 @@ class UpdateResponse(_message.Message):
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
-    __slots__ = ("namespace", "id", "expected_revision", "request_id")
+    __slots__ = ("namespace", "id", "expected_revision", "request_id", "keep_derived")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     expected_revision: int
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., request_id: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteResponse(_message.Message):
-    __slots__ = ("revision",)
+    __slots__ = ("revision", "derived_count")
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     revision: int
-    def __init__(self, revision: _Optional[int] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, revision: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class DeleteWhereRequest(_message.Message):
-    __slots__ = ("namespace", "session_id", "labels", "kinds", "filter", "start_time", "end_time", "dry_run", "page_token", "request_id")
+    __slots__ = ("namespace", "session_id", "labels", "kinds", "filter", "start_time", "end_time", "dry_run", "page_token", "request_id", "keep_derived")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -646,6 +650,7 @@ class DeleteWhereRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     session_id: str
     labels: _containers.ScalarMap[str, str]
@@ -656,17 +661,20 @@ class DeleteWhereRequest(_message.Message):
     dry_run: bool
     page_token: str
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., dry_run: bool = ..., page_token: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., dry_run: bool = ..., page_token: _Optional[str] = ..., request_id: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteWhereResponse(_message.Message):
-    __slots__ = ("deleted_count", "revision", "next_page_token")
+    __slots__ = ("deleted_count", "revision", "next_page_token", "derived_count")
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     deleted_count: int
     revision: int
     next_page_token: str
-    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class BatchWriteRequest(_message.Message):
     __slots__ = ("namespace", "operations", "request_id")
@@ -713,17 +721,19 @@ class UpdateOperation(_message.Message):
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ..., expected_revision: _Optional[int] = ...) -> None: ...
 
 class DeleteOperation(_message.Message):
-    __slots__ = ("id", "expected_revision", "allow_missing")
+    __slots__ = ("id", "expected_revision", "allow_missing", "keep_derived")
     ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
     ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     id: str
     expected_revision: int
     allow_missing: bool
-    def __init__(self, id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., allow_missing: bool = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., allow_missing: bool = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteWhereOperation(_message.Message):
-    __slots__ = ("session_id", "labels", "kinds", "filter", "start_time", "end_time")
+    __slots__ = ("session_id", "labels", "kinds", "filter", "start_time", "end_time", "keep_derived")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -737,13 +747,15 @@ class DeleteWhereOperation(_message.Message):
     FILTER_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     labels: _containers.ScalarMap[str, str]
     kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
     filter: str
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
-    def __init__(self, session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., keep_derived: bool = ...) -> None: ...
 
 class SaveStateOperation(_message.Message):
     __slots__ = ("key", "value", "expected_version", "ttl", "description")
@@ -780,7 +792,7 @@ class BatchWriteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[WriteResult, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class WriteResult(_message.Message):
-    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count")
+    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count", "derived_count")
     ID_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -789,6 +801,7 @@ class WriteResult(_message.Message):
     EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     id: str
     revision: int
     version: int
@@ -797,7 +810,8 @@ class WriteResult(_message.Message):
     expire_time: _timestamp_pb2.Timestamp
     skipped: bool
     deleted_count: int
-    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class ResetRequest(_message.Message):
     __slots__ = ("namespace", "request_id")
