@@ -257,7 +257,7 @@ def test_what_was_derived_from_a_session_alone_goes_with_it(talks: Talks) -> Non
     talks.name("a", "Title")
     deleted = talks.call("DeleteSession", session_id="a")
     assert (deleted.deleted_count, deleted.derived_count) == (1, 1)
-    assert [item.text for item in talks.items("")] == ["other", "of both", "one"]
+    assert "made" not in {item.text for item in talks.items("")}
     assert [item.text for item in talks.items(fork.session_id)] == ["one"]
     again = talks.api.add(talks.namespace, text="made again", provenance={"parent_ids": [other.id]})
     kept = talks.call("DeleteSession", session_id="b", keep_derived=True)
