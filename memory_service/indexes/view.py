@@ -31,6 +31,7 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.orders import Orders
 from memory_service.indexes.sessions import SessionIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
@@ -116,6 +117,7 @@ class NamespaceView:
         self.turns = Turns()
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
+        self.orders = Orders()
         # Made when sessions are first listed.
         self.session_index: SessionIndex | None = None
         self.live_count = 0
@@ -195,6 +197,7 @@ class NamespaceView:
         self.wait_until_searched()
         self._tables = None
         row = self.row_of(entry.position)
+        self.orders.touch((row,))
         self._expiring(row, -1)
         before = self._conversation(row)
         if self.session_index is not None and self._differs(row, entry):
@@ -252,6 +255,7 @@ class NamespaceView:
         self._tables = None
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
+        self.orders.touch(rows.tolist())
         if self.session_index is not None:
             self.session_index.change(rows)
         kinds = self.kinds.view[rows]
@@ -415,7 +419,8 @@ class NamespaceView:
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
         sessions = self.session_index.nbytes if self.session_index else 0
-        return 2000 + kinds + arrays + labels + words + vectors + pending + sessions + self.columns.nbytes
+        fields = self.columns.nbytes + self.orders.nbytes + sessions
+        return 2000 + kinds + arrays + labels + words + vectors + pending + fields
 
     @property
     def written_count(self) -> int:

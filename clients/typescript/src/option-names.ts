@@ -161,7 +161,11 @@ const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
 const BATCH_ADD: Names<BatchAddOptions> = { ...WRITE, onDuplicate: true };
 const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRecords") };
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
-const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
+const AMONG: Names<ItemFilter> = {
+  ...CONDITION,
+  ...TRUST,
+  ...named("includeEmbedding", "orderBy", "skip"),
+};
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
 const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
 const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };

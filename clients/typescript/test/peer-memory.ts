@@ -144,7 +144,7 @@ function isCut(sizes: readonly number[], size: number): boolean {
   return sizes.slice(0, -1).every((each) => each === size) && (sizes.at(-1) ?? 0) <= size;
 }
 
-const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "minTrust", "sources", "includeEmbedding"] as const;
+const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "minTrust", "sources", "includeEmbedding", "orderBy", "skip"] as const;
 
 export const MEMORY: Adapters<typeof MemoryService> = {
   add: adapter<AddOptions & { item?: ImportedItem }>(

@@ -34,6 +34,8 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "maxTokens",
     "rerank",
     "recordUsage",
+    "orderBy",
+    "skip",
     "explain",
     "includeEmbedding",
     "pageSize",

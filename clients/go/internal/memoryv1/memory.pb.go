@@ -530,8 +530,8 @@ type MemoryItem struct {
 	//	*MemoryItem_Text
 	//	*MemoryItem_Data
 	Content isMemoryItem_Content `protobuf_oneof:"content"`
-	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Times are used to
-	// filter, never to order: items are ordered by when they were written.
+	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Unless a request has
+	// `order_by`, items are ordered by when they were added, not by this time.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When the item was last written. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -1956,7 +1956,13 @@ type RetrieveOptions struct {
 	MinTrust *float64 `protobuf:"fixed64,22,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items and neighbours from one of these sources; SOURCE_KIND_UNSPECIFIED means an unknown
 	// source. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the results, as in ListRequest; the first `limit` are returned. Empty: the newest items.
+	// Only without a query; not with max_tokens.
+	OrderBy string `protobuf:"bytes,24,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of results to leave out: the first in the order of `order_by`, without it the newest. 0:
+	// none. Only without a query.
+	Skip          int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2150,6 +2156,20 @@ func (x *RetrieveOptions) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *RetrieveOptions) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *RetrieveOptions) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
@@ -2787,7 +2807,7 @@ type ListRequest struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Only items that match this expression, as in RetrieveOptions. Empty: all.
 	Filter string `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Reverse the order. False: oldest first.
+	// Reverse the order. False: oldest first. Not with order_by.
 	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,10,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
@@ -2797,7 +2817,15 @@ type ListRequest struct {
 	// The minimum trust of the items, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,12,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items from one of these sources, as in RetrieveOptions. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the items: "create_time", "update_time", "revision" (of the item) or "metadata.KEY", then
+	// nothing, "asc" or "desc", for example "update_time desc". Metadata ascend by type: null, false, true,
+	// numbers, texts by code point (the first 256), lists and objects. Items without the value come last in
+	// both directions; equal ones are ordered by when they were added. An item changed between two pages
+	// may come twice or not at all; others come once. Empty: insertion order.
+	OrderBy string `protobuf:"bytes,14,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of items to leave out at the beginning. 0: none.
+	Skip          int32 `protobuf:"varint,15,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2921,6 +2949,20 @@ func (x *ListRequest) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *ListRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *ListRequest) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ListResponse is one page of items.
@@ -5155,7 +5197,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xca\b\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xf9\b\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -5185,7 +5227,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06rerank\x18\x14 \x01(\bR\x06rerank\x12!\n" +
 	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x12 \n" +
 	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x18 \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x19 \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -5240,7 +5284,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
 	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfb\x04\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xaa\x05\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -5258,7 +5302,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	" \x01(\bR\x10includeEmbedding\x121\n" +
 	"\x05kinds\x18\v \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12 \n" +
 	"\tmin_trust\x18\f \x01(\x01H\x00R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x0e \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x0f \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +

@@ -59,7 +59,7 @@ type MemoryServiceClient interface {
 	Retrieve(ctx context.Context, in *RetrieveRequest, opts ...grpc.CallOption) (*RetrieveResponse, error)
 	// Get returns one item. Errors: ITEM_NOT_FOUND.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
-	// List pages through the items of a namespace in insertion order.
+	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
 	// with the number of items that have it. It counts the items that List returns by default.
@@ -288,7 +288,7 @@ type MemoryServiceServer interface {
 	Retrieve(context.Context, *RetrieveRequest) (*RetrieveResponse, error)
 	// Get returns one item. Errors: ITEM_NOT_FOUND.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
-	// List pages through the items of a namespace in insertion order.
+	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
 	// with the number of items that have it. It counts the items that List returns by default.

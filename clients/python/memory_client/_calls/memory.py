@@ -127,6 +127,8 @@ def retrieve(
     max_tokens: int | None,
     rerank: bool,
     record_usage: bool,
+    order_by: str,
+    skip: int,
     page_size: int,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
@@ -147,6 +149,8 @@ def retrieve(
         max_tokens=max_tokens,
         rerank=rerank,
         record_usage=record_usage,
+        order_by=order_by,
+        skip=skip,
         page_size=page_size,
     )
     if mode is not None:
@@ -219,6 +223,8 @@ def list_items(
     filter: str,
     min_trust: float | None,
     sources: Sequence[SourceKind | str],
+    order_by: str,
+    skip: int,
     page_size: int,
 ) -> Call[Page[MemoryItem]]:
     """Call List for its first page."""
@@ -232,6 +238,8 @@ def list_items(
         filter=filter,
         min_trust=min_trust,
         sources=source_numbers(sources),
+        order_by=order_by,
+        skip=skip,
         page_size=page_size,
     )
     set_times(request, start_time=start_time, end_time=end_time)
