@@ -74,7 +74,7 @@ _NOT_RETURNED = {
         *("Add", "BatchAdd", "Update", "SaveState", "RenameState"),
         *("StoreInteraction", "StoreResponse", "StoreReflection"),
         # Entries come one by one, whatever page they were on.
-        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "Watch", "Export"),
+        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "ListFiles", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
         "ListSessions",
         # Only the number of deleted items is returned.
@@ -202,6 +202,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "EvaluateForStorage": {"result": 1},
         "Add": {"item": {}},
         "AddDocument": {"document": {}},
+        "EditFile": {} if {"replace", "insert"} & request.keys() else {"append": {"text": "x"}},
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
         "UpdateSession": {"session": {}},

@@ -40,6 +40,7 @@ type connection struct {
 	interactions memoryv1.InteractionServiceClient
 	knowledge    memoryv1.KnowledgeServiceClient
 	sessions     memoryv1.SessionServiceClient
+	files        memoryv1.FileServiceClient
 	overseer     memoryv1.OverseerServiceClient
 	admin        memoryv1.AdminServiceClient
 	health       grpc_health_v1.HealthClient
@@ -103,6 +104,7 @@ func (c *connection) dial(addresses []string, settings *dialSettings) error {
 	c.interactions = memoryv1.NewInteractionServiceClient(c.channel)
 	c.knowledge = memoryv1.NewKnowledgeServiceClient(c.channel)
 	c.sessions = memoryv1.NewSessionServiceClient(c.channel)
+	c.files = memoryv1.NewFileServiceClient(c.channel)
 	c.overseer = memoryv1.NewOverseerServiceClient(c.channel)
 	c.admin = memoryv1.NewAdminServiceClient(c.channel)
 	c.health = grpc_health_v1.NewHealthClient(c.channel)

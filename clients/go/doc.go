@@ -24,6 +24,8 @@
 //     [Client.EvaluateForStorage]
 //   - sessions: [Client.ListSessions], [Client.GetSession], [Client.UpdateSession],
 //     [Client.DeleteSession], [Client.ForkSession]
+//   - files for a model's notes: [Client.ReadFile], [Client.WriteFile], [Client.EditFile],
+//     [Client.RenameFile], [Client.DeleteFile], [Client.ListFiles], [Client.SearchFiles]
 //   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats],
 //     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites],
 //     [Client.ListQuarantined], [Client.ReviewQuarantined], [Client.Flush], [Client.Backup], [Client.Health]

@@ -32,6 +32,7 @@ _BACKUPS = "memory_service.cli.backups"
         "memories": "memory_service.cli.memories:memories",
         "documents": "memory_service.cli.documents:documents",
         "sessions": "memory_service.cli.sessions:sessions",
+        "files": "memory_service.cli.files:files",
         "import": "memory_service.cli.importing:import_file",
         "export": "memory_service.cli.exporting:export",
         "watch": "memory_service.cli.watch:watch",

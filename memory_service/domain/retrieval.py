@@ -8,7 +8,6 @@ import msgspec
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
-    Hits,
     Item,
     ItemFilter,
     ItemKind,
@@ -28,7 +27,7 @@ from memory_service.domain.ordering import to_ordering
 from memory_service.domain.packing import MISSES_MAX
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.query_understanding import NOTHING, QueryReader
-from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, merged, rank
+from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, rank
 from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
@@ -59,7 +58,7 @@ class Selection(msgspec.Struct):
     kinds: frozenset[ItemKind] = CONVERSATION_KINDS
     tags: tuple[tuple[str, str], ...] = ()
     any_tag: tuple[tuple[str, str], ...] = ()
-    """Tags of which an item must have one at least; empty: any item. Only with a query."""
+    """Tags of which an item must have one at least; empty: any item."""
     min_trust: float | None = None
     sources: frozenset[SourceKind] | None = None
     """None: any."""
@@ -80,15 +79,11 @@ class Selection(msgspec.Struct):
             self.sources is None or item.source in self.sources
         )
 
-    def one_by_one(self) -> list[ItemFilter]:
-        """Return filters that together accept the wanted items, one for each of `any_tag`."""
-        return [msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag]
-
     def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
         """Return the filter for a store."""
         return ItemFilter(
             now_us(), self.session_id, tuple(self.labels.items()), self.start_us, self.end_us,
-            min_position, max_position, self.kinds, self.tags, self.predicate,
+            min_position, max_position, self.kinds, self.tags, self.predicate, self.any_tag,
         )  # fmt: skip
 
 
@@ -443,29 +438,14 @@ class Retrieval:
             nearest = max(_NEAREST_MIN, limit)
         candidates = min(candidates, max(info.item_count, 1))
         nearest = min(nearest, candidates)
-        selection = options.selection
-        if selection.any_tag:
-            filters = selection.one_by_one()
-            queries = [
-                SearchQuery(wanted, candidates, vector, text, nearest, described) for wanted in filters
-            ]
-            hits = await self._search(reading, queries)
-        else:
-            query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest, described)
-            hits = await reading.search(query)
+        wanted = options.selection.to_filter()
+        hits = await reading.search(SearchQuery(wanted, candidates, vector, text, nearest, described))
         boosts = await boosted(reading, hits, scoring, asked) if asked is not NOTHING else None
         ranked = rank(hits, scoring, boosts, limit, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
             ranked.order = [pair for pair in ranked.order if pair[0] >= least]
         return ranked
-
-    async def _search(self, reading: Reading, queries: Sequence[SearchQuery]) -> Hits:
-        """Return the hits of all queries, each item once.
-
-        The queries run one after the other: a hundred at once would fill the queue of searches.
-        """
-        return merged([await reading.search(query) for query in queries])
 
     async def _cut(
         self,

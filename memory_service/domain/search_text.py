@@ -21,8 +21,8 @@ from memory_service.data_model import (
 )
 
 _CHARS_MAX = 64 * 1024
-# A document is found by its fragments, a session by SessionService.
-_NOT_SEARCHED = frozenset({ItemKind.DOCUMENT, ItemKind.SESSION})
+# Documents and files are found by their fragments, sessions by SessionService.
+_NOT_SEARCHED = frozenset({ItemKind.DOCUMENT, ItemKind.FILE, ItemKind.SESSION})
 
 
 def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from memory_service.data_model import ItemFilter, ItemKind
 from memory_service.indexes.predicate_masks import all_hold
-from memory_service.indexes.row_lists import among, labelled, of_kind, span
+from memory_service.indexes.row_lists import among, any_labelled, labelled, of_kind, span
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.predicates import (
     And,
@@ -123,12 +123,18 @@ def candidates(view: NamespaceView, item_filter: ItemFilter) -> RowArray | None:
     """
     lists = [labelled(view, pair) for pair in item_filter.labels]
     lists += [labelled(view, ((key,), value)) for key, value in item_filter.tags]
+    if item_filter.any_tag:
+        lists.append(_of_any_tag(view, item_filter))
     if item_filter.kinds is not None and len(item_filter.kinds) == 1 and _has_others(view, item_filter):
         lists.append(of_kind(view, next(iter(item_filter.kinds))))
     if not lists:
         return None
     listed = min(lists, key=len)
     return listed[span(listed, *row_span(view, item_filter))]
+
+
+def _of_any_tag(view: NamespaceView, item_filter: ItemFilter) -> RowArray:
+    return any_labelled(view, [((key,), value) for key, value in item_filter.any_tag])
 
 
 def row_span(view: NamespaceView, item_filter: ItemFilter) -> tuple[int, int]:
@@ -159,6 +165,8 @@ def matching(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilte
         wanted &= among(rows, labelled(view, pair))
     for key, value in item_filter.tags:
         wanted &= among(rows, labelled(view, ((key,), value)))
+    if item_filter.any_tag:
+        wanted &= among(rows, _of_any_tag(view, item_filter))
     if item_filter.predicate is not None:
         wanted = all_hold(view, conjuncts(item_filter.predicate), rows, wanted)
     return wanted

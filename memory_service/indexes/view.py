@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
+    KIND_NUMBERS,
     UNSET_IMPORTANCE,
     IndexInfo,
     Item,
@@ -46,7 +47,7 @@ _BATCH_ENTRIES = 64
 _UNLISTED_MAX = 64
 _NO_LABELS: dict[LabelKey, str] = {}
 _ENTRY_BYTES = 1500
-_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
+_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in range(KIND_NUMBERS)])
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -89,7 +90,7 @@ class NamespaceView:
         self.live = GrowingArray(np.bool_)
         self.sessions = GrowingArray(np.int32)
         self.kinds = GrowingArray(np.int8)
-        self.kind_counts = [0] * len(ItemKind)
+        self.kind_counts = [0] * KIND_NUMBERS
         self.create_us = GrowingArray(np.int64)
         self.expire_us = GrowingArray(np.int64)
         self.importances = GrowingArray(np.float64)
@@ -262,7 +263,7 @@ class NamespaceView:
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
         self.live_count -= len(rows)
-        for kind, count in enumerate(np.bincount(kinds, minlength=len(ItemKind)).tolist()):
+        for kind, count in enumerate(np.bincount(kinds, minlength=KIND_NUMBERS).tolist()):
             self.kind_counts[kind] -= count
         self.expiring_count -= int((self.expire_us.view[rows] != NEVER_US).sum())
         for row in rows.tolist():
@@ -329,7 +330,7 @@ class NamespaceView:
         live = self.live.view
         self.live_count = int(live.sum())
         self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
-        self.kind_counts = np.bincount(self.kinds.view[live], minlength=len(ItemKind)).tolist()
+        self.kind_counts = np.bincount(self.kinds.view[live], minlength=KIND_NUMBERS).tolist()
         self.row_slot = GrowingArray.of(np.full(len(live), _NONE, np.int32))
         self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
 

@@ -42,6 +42,10 @@ class ItemKind(StrEnum):
     """A fragment of a document."""
     SESSION = "session"
     """Title, labels and metadata of a session, by `update_session`."""
+    FILE = "file"
+    """A file. Its fragments are searched, not the file itself."""
+    FILE_FRAGMENT = "file_fragment"
+    """A fragment of a file."""
     UNSPECIFIED = "unspecified"
     """A kind that this client does not know."""
 

@@ -19,6 +19,7 @@
 
 import { AdminMethods } from "./admin.js";
 import { bind, Bound, takeOver } from "./bound.js";
+import { FileMethods } from "./files.js";
 import { InteractionMethods } from "./interactions.js";
 import { KnowledgeMethods } from "./knowledge.js";
 import { requireKnown } from "./known-options.js";
@@ -39,6 +40,7 @@ const METHODS = [
   InteractionMethods,
   KnowledgeMethods,
   SessionMethods,
+  FileMethods,
   OverseerMethods,
   AdminMethods,
 ];
@@ -50,6 +52,7 @@ export interface MemoryClient
     InteractionMethods,
     KnowledgeMethods,
     SessionMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods {}
 

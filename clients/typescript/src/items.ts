@@ -21,6 +21,8 @@ export type ItemKind =
   | "document"
   | "fragment"
   | "session"
+  | "file"
+  | "file_fragment"
   | "unspecified";
 
 /**

@@ -3,6 +3,14 @@
 import type { ListNamespacesOptions, ListQuarantinedOptions, ReembedOptions, UndoOptions } from "./admin.js";
 import type { MemoryClient } from "./client.js";
 import type {
+  DeleteFileOptions,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
+import type {
   InteractionFilter,
   LastInteractionsOptions,
   RelevantContextOptions,
@@ -326,6 +334,15 @@ const FORK_SESSION: Names<ForkSessionOptions> = {
   ...WRITE,
   ...named("newSessionId", "untilItemId", "untilRevision"),
 };
+const READ_FILE: Names<ReadFileOptions> = {
+  ...CALL,
+  ...named("startLine", "endLine", "version", "maxCharacters"),
+};
+const RENAME_FILE: Names<RenameFileOptions> = WITH_VERSION;
+const WRITE_FILE: Names<WriteFileOptions> = { ...WITH_VERSION, expectedSha256: true };
+const DELETE_FILE: Names<DeleteFileOptions> = { ...WITH_VERSION, recursive: true };
+const LIST_FILES: Names<ListFilesOptions> = { ...PAGES, ...named("path", "depth") };
+const SEARCH_FILES: Names<SearchFilesOptions> = { ...CALL, ...named("path", "limit", "maxCharacters") };
 
 const RELEVANCE: Names<CheckRelevanceOptions> = {
   ...CALL,
@@ -397,6 +414,13 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   updateSession: [null, SESSION_CHANGES, UPDATE_SESSION],
   deleteSession: [null, DELETE_SESSION],
   forkSession: [null, FORK_SESSION],
+  readFile: [null, READ_FILE],
+  writeFile: [null, null, WRITE_FILE],
+  editFile: [null, null, WRITE_FILE],
+  renameFile: [null, null, RENAME_FILE],
+  deleteFile: [null, DELETE_FILE],
+  listFiles: [LIST_FILES],
+  searchFiles: [null, SEARCH_FILES],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],

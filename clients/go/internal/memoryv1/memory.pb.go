@@ -46,6 +46,10 @@ const (
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
 	// Title, labels and metadata of a session, kept by SessionService. Searches never find it.
 	ItemKind_ITEM_KIND_SESSION ItemKind = 7
+	// A file of FileService. Searches find its fragments, not the file itself.
+	ItemKind_ITEM_KIND_FILE ItemKind = 8
+	// A fragment of a file of FileService.
+	ItemKind_ITEM_KIND_FILE_FRAGMENT ItemKind = 9
 )
 
 // Enum value maps for ItemKind.
@@ -59,16 +63,20 @@ var (
 		5: "ITEM_KIND_DOCUMENT",
 		6: "ITEM_KIND_FRAGMENT",
 		7: "ITEM_KIND_SESSION",
+		8: "ITEM_KIND_FILE",
+		9: "ITEM_KIND_FILE_FRAGMENT",
 	}
 	ItemKind_value = map[string]int32{
-		"ITEM_KIND_UNSPECIFIED": 0,
-		"ITEM_KIND_MESSAGE":     1,
-		"ITEM_KIND_RESPONSE":    2,
-		"ITEM_KIND_REFLECTION":  3,
-		"ITEM_KIND_USER_MEMORY": 4,
-		"ITEM_KIND_DOCUMENT":    5,
-		"ITEM_KIND_FRAGMENT":    6,
-		"ITEM_KIND_SESSION":     7,
+		"ITEM_KIND_UNSPECIFIED":   0,
+		"ITEM_KIND_MESSAGE":       1,
+		"ITEM_KIND_RESPONSE":      2,
+		"ITEM_KIND_REFLECTION":    3,
+		"ITEM_KIND_USER_MEMORY":   4,
+		"ITEM_KIND_DOCUMENT":      5,
+		"ITEM_KIND_FRAGMENT":      6,
+		"ITEM_KIND_SESSION":       7,
+		"ITEM_KIND_FILE":          8,
+		"ITEM_KIND_FILE_FRAGMENT": 9,
 	}
 )
 
@@ -5066,6 +5074,162 @@ func (*ExportResponse_Item) isExportResponse_Record() {}
 
 func (*ExportResponse_State) isExportResponse_Record() {}
 
+// ReplaceText replaces a text of a file that occurs exactly once.
+type ReplaceText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text to replace, which may have several lines. Required.
+	OldText string `protobuf:"bytes,1,opt,name=old_text,json=oldText,proto3" json:"old_text,omitempty"`
+	// The new text. Empty: the old text is removed.
+	NewText       string `protobuf:"bytes,2,opt,name=new_text,json=newText,proto3" json:"new_text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceText) Reset() {
+	*x = ReplaceText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceText) ProtoMessage() {}
+
+func (x *ReplaceText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
+func (*ReplaceText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ReplaceText) GetOldText() string {
+	if x != nil {
+		return x.OldText
+	}
+	return ""
+}
+
+func (x *ReplaceText) GetNewText() string {
+	if x != nil {
+		return x.NewText
+	}
+	return ""
+}
+
+// InsertText inserts a text as separate lines: missing line breaks before and after it are added.
+type InsertText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Insert after this line. 0: before the first line. Beyond the last line: INVALID_FIELD.
+	AfterLine int32 `protobuf:"varint,1,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
+	// The text. Required.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertText) Reset() {
+	*x = InsertText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertText) ProtoMessage() {}
+
+func (x *InsertText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
+func (*InsertText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *InsertText) GetAfterLine() int32 {
+	if x != nil {
+		return x.AfterLine
+	}
+	return 0
+}
+
+func (x *InsertText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// AppendText adds a text to the end of a file.
+type AppendText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text. Required. It continues the last line, unless that ends with a line break.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppendText) Reset() {
+	*x = AppendText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppendText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppendText) ProtoMessage() {}
+
+func (x *AppendText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
+func (*AppendText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *AppendText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
@@ -5483,7 +5647,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemH\x00R\x04item\x125\n" +
 	"\x05state\x18\x02 \x01(\v2\x1d.memory_service.v1.StateEntryH\x00R\x05state\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevisionB\b\n" +
-	"\x06record*\xd0\x01\n" +
+	"\x06record\"C\n" +
+	"\vReplaceText\x12\x19\n" +
+	"\bold_text\x18\x01 \x01(\tR\aoldText\x12\x19\n" +
+	"\bnew_text\x18\x02 \x01(\tR\anewText\"?\n" +
+	"\n" +
+	"InsertText\x12\x1d\n" +
+	"\n" +
+	"after_line\x18\x01 \x01(\x05R\tafterLine\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\" \n" +
+	"\n" +
+	"AppendText\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text*\x81\x02\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ITEM_KIND_MESSAGE\x10\x01\x12\x16\n" +
@@ -5492,7 +5667,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
 	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x15\n" +
-	"\x11ITEM_KIND_SESSION\x10\a*\xcc\x01\n" +
+	"\x11ITEM_KIND_SESSION\x10\a\x12\x12\n" +
+	"\x0eITEM_KIND_FILE\x10\b\x12\x1b\n" +
+	"\x17ITEM_KIND_FILE_FRAGMENT\x10\t*\xcc\x01\n" +
 	"\n" +
 	"SourceKind\x12\x1b\n" +
 	"\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5572,7 +5749,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                   // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),                 // 1: memory_service.v1.SourceKind
@@ -5634,43 +5811,46 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*Change)(nil),                  // 57: memory_service.v1.Change
 	(*ExportRequest)(nil),           // 58: memory_service.v1.ExportRequest
 	(*ExportResponse)(nil),          // 59: memory_service.v1.ExportResponse
-	nil,                             // 60: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                             // 61: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                             // 62: memory_service.v1.ListRequest.LabelsEntry
-	nil,                             // 63: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                             // 64: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),         // 65: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),   // 66: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),     // 67: google.protobuf.Duration
-	(*structpb.Value)(nil),          // 68: google.protobuf.Value
-	(*StateEntry)(nil),              // 69: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil),   // 70: google.protobuf.FieldMask
+	(*ReplaceText)(nil),             // 60: memory_service.v1.ReplaceText
+	(*InsertText)(nil),              // 61: memory_service.v1.InsertText
+	(*AppendText)(nil),              // 62: memory_service.v1.AppendText
+	nil,                             // 63: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                             // 64: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                             // 65: memory_service.v1.ListRequest.LabelsEntry
+	nil,                             // 66: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                             // 67: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),         // 68: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),   // 69: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),     // 70: google.protobuf.Duration
+	(*structpb.Value)(nil),          // 71: google.protobuf.Value
+	(*StateEntry)(nil),              // 72: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil),   // 73: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	65,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	66,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	66,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	66,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	60,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	65,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	68,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	69,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	69,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	69,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	63,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	68,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	67,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	70,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	66,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	69,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	66,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	65,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	69,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	68,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	65,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	68,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	68,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	71,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5680,19 +5860,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	69,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	72,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	61,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	66,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	64,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	69,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	66,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	69,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	67,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	70,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5703,21 +5883,21 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	62,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	66,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	65,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	69,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
 	36,  // 62: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
 	7,   // 63: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	70,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	73,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
 	7,   // 65: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
 	29,  // 66: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	63,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	66,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
 	0,   // 68: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	66,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	69,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
 	44,  // 71: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
 	45,  // 72: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
 	46,  // 73: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
@@ -5728,25 +5908,25 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 78: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 79: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 80: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	70,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	64,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	73,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	67,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
 	0,   // 83: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	66,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	68,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	67,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	69,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	71,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	70,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
 	52,  // 88: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
 	29,  // 89: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	66,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	66,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	66,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	67,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	69,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	69,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	69,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	70,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	57,  // 94: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
 	6,   // 95: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
 	7,   // 96: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	69,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	72,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
 	7,   // 98: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	69,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	72,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
 	16,  // 100: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
 	18,  // 101: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
 	20,  // 102: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
@@ -5832,7 +6012,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   58,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

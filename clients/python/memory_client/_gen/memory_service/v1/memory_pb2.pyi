@@ -21,6 +21,8 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
     ITEM_KIND_SESSION: _ClassVar[ItemKind]
+    ITEM_KIND_FILE: _ClassVar[ItemKind]
+    ITEM_KIND_FILE_FRAGMENT: _ClassVar[ItemKind]
 
 class SourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -88,6 +90,8 @@ ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
 ITEM_KIND_SESSION: ItemKind
+ITEM_KIND_FILE: ItemKind
+ITEM_KIND_FILE_FRAGMENT: ItemKind
 SOURCE_KIND_UNSPECIFIED: SourceKind
 SOURCE_KIND_USER: SourceKind
 SOURCE_KIND_AGENT: SourceKind
@@ -892,3 +896,25 @@ class ExportResponse(_message.Message):
     state: _state_pb2.StateEntry
     revision: int
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateEntry, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class ReplaceText(_message.Message):
+    __slots__ = ("old_text", "new_text")
+    OLD_TEXT_FIELD_NUMBER: _ClassVar[int]
+    NEW_TEXT_FIELD_NUMBER: _ClassVar[int]
+    old_text: str
+    new_text: str
+    def __init__(self, old_text: _Optional[str] = ..., new_text: _Optional[str] = ...) -> None: ...
+
+class InsertText(_message.Message):
+    __slots__ = ("after_line", "text")
+    AFTER_LINE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    after_line: int
+    text: str
+    def __init__(self, after_line: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
+
+class AppendText(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    def __init__(self, text: _Optional[str] = ...) -> None: ...
