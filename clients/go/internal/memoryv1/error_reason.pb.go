@@ -53,8 +53,8 @@ const (
 	ErrorReason_ERROR_REASON_NAMESPACE_NOT_FOUND ErrorReason = 8
 	// An item with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_ITEM_ALREADY_EXISTS ErrorReason = 9
-	// `expected_version` is not the current version of the state, memory, document, session or file. Code
-	// ABORTED: read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
+	// `expected_version` is not the current version of the state, memory, document, session or file.
+	// Code ABORTED: read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
 	// "current_version": "4"}, with "id" instead of "key" for a memory, a document or a session, and "path"
 	// for a file, which may have "expected_sha256" and "current_sha256" too. A current version of 0 means
 	// that it does not exist.

@@ -548,7 +548,7 @@ type MemoryItem struct {
 	// Labels for exact matching, for example {"topic": "travel"}. At most 64; keys have 1 to 64 bytes,
 	// values at most 256.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
+	// Stored and returned with the item. At most 64 KiB as JSON, 32 levels deep.
 	Metadata *structpb.Struct `protobuf:"bytes,11,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// The vector of the content. When added: the client's own vector; unset, the server embeds the text.
 	// Returned only if `include_embedding` is set.

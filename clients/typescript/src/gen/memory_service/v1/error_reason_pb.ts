@@ -96,8 +96,8 @@ export enum ErrorReason {
   ITEM_ALREADY_EXISTS = 9,
 
   /**
-   * `expected_version` is not the current version of the state, memory, document, session or file. Code
-   * ABORTED: read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
+   * `expected_version` is not the current version of the state, memory, document, session or file.
+   * Code ABORTED: read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
    * "current_version": "4"}, with "id" instead of "key" for a memory, a document or a session, and "path"
    * for a file, which may have "expected_sha256" and "current_sha256" too. A current version of 0 means
    * that it does not exist.

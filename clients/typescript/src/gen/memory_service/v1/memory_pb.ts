@@ -107,7 +107,7 @@ export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
   labels: { [key: string]: string };
 
   /**
-   * Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
+   * Stored and returned with the item. At most 64 KiB as JSON, 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 11;
    */
