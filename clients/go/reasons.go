@@ -73,6 +73,10 @@ const (
 	ReasonSessionAlreadyExists Reason = "SESSION_ALREADY_EXISTS"
 	// ReasonStateAlreadyExists: a state with this key already exists.
 	ReasonStateAlreadyExists Reason = "STATE_ALREADY_EXISTS"
+	// ReasonVersionNotFound: no version was written at this revision, or it is no longer kept, or redacted.
+	ReasonVersionNotFound Reason = "VERSION_NOT_FOUND"
+	// ReasonVersionIsCurrent: the current version cannot be redacted.
+	ReasonVersionIsCurrent Reason = "VERSION_IS_CURRENT"
 	// ReasonFileNotFound: the namespace has no file at this path.
 	ReasonFileNotFound Reason = "FILE_NOT_FOUND"
 	// ReasonFileAlreadyExists: there is a file or a folder at this path.

@@ -135,6 +135,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
+from memory_client.versions import ItemVersion, StateVersion, VersionKind
 
 __version__ = "0.1.0"
 
@@ -191,6 +192,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "ItemKind",
+    "ItemVersion",
     "KeyDecision",
     "KeyVerdict",
     "LabelValue",
@@ -240,6 +242,7 @@ __all__ = [
     "SessionOrigin",
     "SourceKind",
     "StateEntry",
+    "StateVersion",
     "StorageDecision",
     "ToolCall",
     "ToolCallResult",
@@ -251,6 +254,7 @@ __all__ = [
     "UpdatedMemory",
     "UserMemory",
     "Vector",
+    "VersionKind",
     "WriteOperation",
     "WriteResult",
     "WrittenFile",

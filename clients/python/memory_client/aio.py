@@ -18,6 +18,7 @@ from memory_client._aio.sessions import SessionMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._aio.versions import VersionMethods
 from memory_client._arguments import checked_namespace
 from memory_client.options import MIB, ClientOptions
 
@@ -26,6 +27,7 @@ class AsyncMemoryClient(
     MemoryMethods,
     BatchMethods,
     LabelMethods,
+    VersionMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

@@ -32,6 +32,7 @@ import { SessionMethods } from "./sessions.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
+import { VersionMethods } from "./versions.js";
 
 const METHODS = [
   MemoryMethods,
@@ -43,6 +44,7 @@ const METHODS = [
   FileMethods,
   OverseerMethods,
   AdminMethods,
+  VersionMethods,
 ];
 
 export interface MemoryClient
@@ -54,7 +56,8 @@ export interface MemoryClient
     SessionMethods,
     FileMethods,
     OverseerMethods,
-    AdminMethods {}
+    AdminMethods,
+    VersionMethods {}
 
 /**
  * A client of one memory server, or of several over the same records, bound to one namespace.

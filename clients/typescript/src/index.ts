@@ -121,6 +121,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -140,3 +141,4 @@ export type {
   WriteOperation,
   WriteResult,
 } from "./write-operations.js";
+export type { ItemVersion, ListVersionsOptions, StateVersion, Version, VersionKind } from "./versions.js";

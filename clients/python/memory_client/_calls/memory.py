@@ -200,9 +200,11 @@ def results_of(pages: list[Page[Result]]) -> Results:
     )
 
 
-def get(namespace: str, id: str, include_embedding: bool) -> Call[MemoryItem]:
+def get(namespace: str, id: str, include_embedding: bool, revision: int) -> Call[MemoryItem]:
     """Call Get."""
-    request = memory_pb2.GetRequest(namespace=namespace, id=id, include_embedding=include_embedding)
+    request = memory_pb2.GetRequest(
+        namespace=namespace, id=id, include_embedding=include_embedding, revision=revision
+    )
 
     def read(response: memory_pb2.GetResponse) -> MemoryItem:
         return item_to(response.item)
