@@ -191,7 +191,8 @@ const RETRIEVE: Names<RetrieveOptions> = {
   ...PAGES,
   ...AMONG,
   ...MATCHED,
-  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage"),
+  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage", "queries", "namespaces", "minRelevance"),
+  ...named("neighbourWeight", "wholeExchanges", "timeZone"),
   weights: WEIGHTS,
 };
 
