@@ -51,16 +51,17 @@ class Reading(ABC):
         """Find the items that fit best, in no particular order.
 
         With a vector, MUST return the `candidates` matching items of the highest cosine similarity, or
-        `nearest` of them if there is also a text (approximate: recall of at least 0.99 against exact search,
-        however few or many items match). With a text, MUST return the `candidates` matching items of the
-        highest BM25 score above 0, with the statistics of this namespace alone; items that match only common
-        words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
-        with the weights of indexes/turns.py: those of CONVERSATION_KINDS that are stored now, in the order of
-        the namespace, even if the filter excludes them. The date of an item of these kinds counts as words of
-        its text. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item MUST
-        have its score in every channel of the query, even if only one of them found it. With `described`,
-        MUST fill the columns that describe the items. A vector whose dimension is not the namespace's MUST
-        raise InvalidArgument.dimension("query_embedding", ...).
+        `nearest` of them if there is also a text (approximate: recall of at least 0.99 against exact
+        search, however few or many items match). With a text, MUST return the `candidates` matching items
+        of the highest BM25 score above 0, with the statistics of this namespace alone; items that match
+        only common words of the text may be omitted. For an item of a session, its neighbours there MUST
+        also count, with the weights of indexes/turns.py: those of CONVERSATION_KINDS that are stored now,
+        in the order of the namespace, even if the filter excludes them. The date of an item of these kinds
+        counts as words of its text. An item whose `index` is empty MUST NOT be found, not even by its
+        neighbours' words. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`.
+        Each item MUST have its score in every channel of the query, even if only one of them found it. With
+        `described`, MUST fill the columns that describe the items. A vector whose dimension is not the
+        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
         """
 
     @abstractmethod

@@ -208,6 +208,7 @@ def _finish_text(
     vector: UnitVector | None,
 ) -> Hits:
     """Add the best by words to the nearest, and look up the scores of each channel for all."""
+    rows = _indexed(view, rows)
     allowed = None if rows is None else rows.view(np.uint8)
     found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
     return Hits(
@@ -216,6 +217,15 @@ def _finish_text(
         scores.tolist(),
         words.named_in(found),
     )
+
+
+def _indexed(view: NamespaceView, rows: BoolArray | None) -> BoolArray | None:
+    """Return some rows, or all, without those that no search may find."""
+    if not view.unindexed:
+        return rows
+    rows = np.ones(len(view.positions), np.bool_) if rows is None else rows.copy()
+    rows[np.fromiter(view.unindexed, np.int64)] = False
+    return rows
 
 
 def _widths(count: int) -> tuple[int, int, int, int]:
