@@ -109,7 +109,16 @@ class ItemKind(enum.IntEnum):
     USER_MEMORY = 4
     DOCUMENT = 5
     FRAGMENT = 6
+    FILE = 8
+    FILE_FRAGMENT = 9
 
+
+KIND_NUMBERS = max(ItemKind) + 1
+"""The numbers of kinds are below this."""
+
+
+ANSWERED_TAG = "in_response_to"
+"""The tag of a response that has the id of the message that it answers."""
 
 CONVERSATION_KINDS = frozenset({ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.REFLECTION})
 """The kinds that reads return by default; the others have their own services."""
@@ -389,6 +398,8 @@ class ItemFilter(msgspec.Struct, frozen=True):
     """Kinds to match; None: any."""
     tags: tuple[tuple[str, str], ...] = ()
     predicate: Predicate | None = None
+    any_tag: tuple[tuple[str, str], ...] = ()
+    """Tags of which an item must have one at least; empty: any item."""
 
     @property
     def selects(self) -> bool:
@@ -397,6 +408,7 @@ class ItemFilter(msgspec.Struct, frozen=True):
             self.session_id
             or self.labels
             or self.tags
+            or self.any_tag
             or self.start_us is not None
             or self.end_us is not None
             or self.min_position
@@ -595,6 +607,13 @@ class Receipt(msgspec.Struct, array_like=True):
     """How many items or states each operation wrote or removed."""
     states: list[StateStamp] = []
     """Stamps of the saved states."""
+    derived_counts: list[int] = []
+    """How many items each operation removed as derived; empty: none."""
+
+    @property
+    def derived_count(self) -> int:
+        """How many items were removed as derived from others."""
+        return sum(self.derived_counts)
 
     def add(self, item: Item) -> None:
         """Add an item that was written."""

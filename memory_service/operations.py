@@ -10,10 +10,14 @@ from memory_service.data_model import ItemWrite, OnDuplicate, StateWrite
 
 @dataclass(slots=True, frozen=True)
 class AddItems:
-    """Add items in order; `on_duplicate` decides about ids that exist."""
+    """Add items in order; `on_duplicate` decides about ids that exist.
+
+    `forgets`: they only lose references to items that the same write removes, so they need no room.
+    """
 
     writes: Sequence[ItemWrite]
     on_duplicate: OnDuplicate = OnDuplicate.FAIL
+    forgets: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -26,12 +30,16 @@ class ReplaceItem:
 
 @dataclass(slots=True, frozen=True)
 class RemoveItem:
-    """Remove an item that exists at `at_us`; with `allow_missing`, nothing happens if there is none."""
+    """Remove an item that exists at `at_us`; with `allow_missing`, nothing happens if there is none.
+
+    `derived`: with what was made only from it.
+    """
 
     item_id: str
     at_us: int
     expected_revision: int | None = None
     allow_missing: bool = False
+    derived: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,11 +52,12 @@ class RemoveItems:
 @dataclass(slots=True, frozen=True)
 class RemoveAt:
     """Remove the items at these positions, as they were found at `revision`; positions without one are
-    skipped.
+    skipped. `derived`: with what was made only from them.
     """
 
     positions: Sequence[int]
     revision: int
+    derived: bool = False
 
 
 @dataclass(slots=True, frozen=True)

@@ -316,7 +316,7 @@ def test_what_is_nested_too_deeply_is_refused(run: Run, tmp_path: Path) -> None:
 
 def test_a_value_that_no_double_holds_is_refused(run: Run) -> None:
     error = run("state", "save", "k", "9007199254740993", exit_code=1).stderr
-    assert error == "error: value: 9007199254740993 is beyond 2^53; send it as a string\n"
+    assert error == "error: value: 9007199254740993 is beyond 2^53; send it as a string (INVALID_ARGUMENT)\n"
 
 
 CHAT = [

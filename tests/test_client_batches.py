@@ -109,13 +109,13 @@ def test_a_batch_with_a_request_id_is_applied_once(client: Any) -> None:
 
 
 def test_what_is_no_operation_is_refused_before_the_call(client: Any) -> None:
-    with pytest.raises(TypeError, match=r"operations\[1\] is a MemoryItem"):
+    with pytest.raises(InvalidArgument, match=r"operations\[1\]: is a MemoryItem"):
         client.batch_write([AddOperation("x"), MemoryItem(content="x")])
     with pytest.raises(ValueError, match=r"operations\[1\]\.save_state\.value"):
         client.batch_write([AddOperation("x"), SaveStateOperation("k", 2**53 + 1)])
     with pytest.raises(ValueError, match="keep"):
         client.batch_write([AddOperation("x", on_duplicate="keep")])
-    with pytest.raises(TypeError, match="kinds"):
+    with pytest.raises(InvalidArgument, match="kinds"):
         client.delete_where(kinds="message")
     assert ids(client) == []
 

@@ -15,6 +15,7 @@ from certificates import write_all
 from demanding_server import DemandingServer
 from memory_client import (
     AsyncMemoryClient,
+    InvalidArgument,
     MemoryClient,
     MemoryItem,
     MemoryManager,
@@ -93,7 +94,7 @@ def test_a_token_source_may_be_a_coroutine_function_of_the_asynchronous_client(
     asyncio.run(use())
     assert demanding.asked == [("Reset", "Bearer good"), ("Import", "Bearer good")]
     with MemoryClient(demanding.address, token_source=source) as memory:  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="AsyncMemoryClient"):
+        with pytest.raises(InvalidArgument, match="AsyncMemoryClient"):
             memory.reset()
 
 

@@ -225,7 +225,7 @@ def test_what_is_refused_of_memories(client: Any) -> None:
     assert without_model.value.reason == "LLM_REQUIRED"
     with pytest.raises(ValueError, match="hobby"):
         client.save_memory("User likes bread", "hobby", WHY)
-    with pytest.raises(TypeError, match="categories"):
+    with pytest.raises(InvalidArgument, match="categories"):
         client.search_memories("tea", categories="preference")
 
 

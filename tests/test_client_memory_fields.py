@@ -242,7 +242,7 @@ def test_items_of_other_services_are_read_where_they_are_asked_for(client: Any) 
             "fragment",
         }
     assert client.get(document.id).kind is ItemKind.DOCUMENT
-    with pytest.raises(TypeError):
+    with pytest.raises(InvalidArgument):
         client.retrieve(kinds="plain")
 
 

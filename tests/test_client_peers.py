@@ -66,7 +66,7 @@ _NOT_RETURNED = {
         *("Add", "BatchAdd", "Update", "SaveState", "RenameState"),
         *("StoreInteraction", "StoreResponse", "StoreReflection"),
         # Entries come one by one, whatever page they were on.
-        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "Watch", "Export"),
+        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "ListFiles", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
         # Only the number of deleted items is returned.
         "DeleteWhere",
@@ -74,6 +74,8 @@ _NOT_RETURNED = {
     # The returned item has no revision then, and fewer items are returned.
     "skipped": {"Add"},
     "skippedCount": {"BatchAdd"},
+    # Only the results of a batch have it.
+    "derivedCount": {"Delete", "DeleteWhere"},
     # In the items and in the document.
     "degraded": {"BatchAdd"},
     "fragments": {"HandleMessage"},
@@ -191,6 +193,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "EvaluateForStorage": {"result": 1},
         "Add": {"item": {}},
         "AddDocument": {"document": {}},
+        "EditFile": {} if {"replace", "insert"} & request.keys() else {"append": {"text": "x"}},
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
         "UndoWrites": {"since": "2026-01-31T12:30:15Z"},

@@ -192,7 +192,8 @@ def test_interactions_are_items_that_are_got_and_deleted_by_their_ids(api: Api, 
 def test_the_message_of_a_response_may_be_deleted(api: Api, talk: Talk) -> None:
     message = talk.say("what is the colour of herons?")
     talk.answer("herons are grey", message.id)
-    api.memory.Delete(memory_pb2.DeleteRequest(namespace=talk.namespace, id=message.id))
+    removal = memory_pb2.DeleteRequest(namespace=talk.namespace, id=message.id, keep_derived=True)
+    api.memory.Delete(removal)
     (found,) = talk.context("herons").results
     assert found.interaction.in_response_to == message.id
     assert not found.interaction.HasField("original_message")

@@ -41,6 +41,9 @@ type DeleteOperation struct {
 	ExpectedRevision *int64
 	// AllowMissing does nothing if there is no such item. False: the batch fails with [ErrNotFound].
 	AllowMissing bool
+	// KeepDerived keeps what was made only from the item. False: that is deleted too, except items that
+	// another operation names.
+	KeepDerived bool
 }
 
 // DeleteWhereOperation deletes all items that match the conditions, as [Client.DeleteWhere] does, except
@@ -99,8 +102,10 @@ type WriteResult struct {
 	ExpireTime time.Time
 	// Skipped reports that an item was not added because its id exists, see [DuplicateSkip].
 	Skipped bool
-	// DeletedCount is how many items or states were deleted.
+	// DeletedCount is how many items or states were deleted, without derived ones.
 	DeletedCount int64
+	// DerivedCount is how many other items were deleted because they were made only from those.
+	DerivedCount int64
 }
 
 // BatchWrite applies 1 to 1000 operations on items and states, all or none. Their conditions apply to the

@@ -28,7 +28,10 @@ func (o *UpdateOperation) convert(where string) (*memoryv1.WriteOperation, error
 
 func (o *DeleteOperation) convert(string) (*memoryv1.WriteOperation, error) {
 	removal := &memoryv1.DeleteOperation{
-		Id: string(o.ID), ExpectedRevision: o.ExpectedRevision, AllowMissing: o.AllowMissing,
+		Id:               string(o.ID),
+		ExpectedRevision: o.ExpectedRevision,
+		AllowMissing:     o.AllowMissing,
+		KeepDerived:      o.KeepDerived,
 	}
 	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_Delete{Delete: removal}}, nil
 }
@@ -39,12 +42,13 @@ func (o *DeleteWhereOperation) convert(where string) (*memoryv1.WriteOperation, 
 		return nil, err
 	}
 	removal := &memoryv1.DeleteWhereOperation{
-		SessionId: o.SessionID,
-		Labels:    o.Labels,
-		Kinds:     kinds,
-		Filter:    o.Filter,
-		StartTime: timeFrom(o.StartTime),
-		EndTime:   timeFrom(o.EndTime),
+		SessionId:   o.SessionID,
+		Labels:      o.Labels,
+		Kinds:       kinds,
+		Filter:      o.Filter,
+		StartTime:   timeFrom(o.StartTime),
+		EndTime:     timeFrom(o.EndTime),
+		KeepDerived: o.KeepDerived,
 	}
 	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_DeleteWhere{DeleteWhere: removal}}, nil
 }
@@ -81,5 +85,6 @@ func writeResultTo(result *memoryv1.WriteResult) WriteResult {
 		ExpireTime:   timeTo(result.GetExpireTime()),
 		Skipped:      result.GetSkipped(),
 		DeletedCount: result.GetDeletedCount(),
+		DerivedCount: result.GetDerivedCount(),
 	}
 }

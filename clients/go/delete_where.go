@@ -22,11 +22,13 @@ type DeleteConditions struct {
 	StartTime time.Time
 	// EndTime: items that happened before it. Zero: no limit.
 	EndTime time.Time
+	// KeepDerived keeps what was made only from the items that match.
+	KeepDerived bool
 }
 
-// DeleteWhere deletes all items that match the conditions, and everything derived from them, and returns
-// how many. It deletes up to 10,000 items at a time, each of these parts as a whole. Items that are added
-// meanwhile stay. Documents and memories about users are deleted by [Client.DeleteDocument] and
+// DeleteWhere deletes all items that match the conditions, and what was made only from them, see
+// [Client.Delete], and returns how many match. It deletes up to 10,000 items at a time, each of these parts as a whole. Items that are added
+// meanwhile stay. Other documents and memories about users are deleted by [Client.DeleteDocument] and
 // [Client.DeleteMemory].
 //
 // With an error it returns how many items it has deleted; call it again to delete the rest. It returns
@@ -44,15 +46,16 @@ func (c *Client) DeleteWhere(
 		return 0, err
 	}
 	request := &memoryv1.DeleteWhereRequest{
-		Namespace: c.namespace,
-		SessionId: conditions.SessionID,
-		Labels:    conditions.Labels,
-		Kinds:     kinds,
-		Filter:    conditions.Filter,
-		StartTime: timeFrom(conditions.StartTime),
-		EndTime:   timeFrom(conditions.EndTime),
-		DryRun:    settings.dryRun,
-		RequestId: settings.requestID,
+		Namespace:   c.namespace,
+		SessionId:   conditions.SessionID,
+		Labels:      conditions.Labels,
+		Kinds:       kinds,
+		Filter:      conditions.Filter,
+		StartTime:   timeFrom(conditions.StartTime),
+		EndTime:     timeFrom(conditions.EndTime),
+		DryRun:      settings.dryRun,
+		RequestId:   settings.requestID,
+		KeepDerived: conditions.KeepDerived,
 	}
 	for {
 		response, err := invoke(ctx, c, c.memories.DeleteWhere, request)

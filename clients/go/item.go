@@ -12,13 +12,15 @@ type ItemKind string
 
 // The kinds of items.
 const (
-	KindPlain      ItemKind = "plain"       // Added by Add. An empty kind means the same.
-	KindMessage    ItemKind = "message"     // A message of [Client.StoreInteraction].
-	KindResponse   ItemKind = "response"    // A response of [Client.StoreResponse].
-	KindReflection ItemKind = "reflection"  // A reflection of [Client.StoreReflection].
-	KindUserMemory ItemKind = "user_memory" // A fact of [Client.SaveMemory].
-	KindDocument   ItemKind = "document"    // A document of [Client.AddDocument].
-	KindFragment   ItemKind = "fragment"    // A fragment of a document.
+	KindPlain        ItemKind = "plain"         // Added by Add. An empty kind means the same.
+	KindMessage      ItemKind = "message"       // A message of [Client.StoreInteraction].
+	KindResponse     ItemKind = "response"      // A response of [Client.StoreResponse].
+	KindReflection   ItemKind = "reflection"    // A reflection of [Client.StoreReflection].
+	KindUserMemory   ItemKind = "user_memory"   // A fact of [Client.SaveMemory].
+	KindDocument     ItemKind = "document"      // A document of [Client.AddDocument].
+	KindFragment     ItemKind = "fragment"      // A fragment of a document.
+	KindFile         ItemKind = "file"          // A file of [Client.WriteFile].
+	KindFileFragment ItemKind = "file_fragment" // A fragment of a file.
 )
 
 // SourceKind is where the content of an item comes from. Empty: unknown; in an item to be added: derived

@@ -151,7 +151,7 @@ func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetr
 // few items are in memory at a time.
 //
 // It takes [WithSession], [WithLabels], [WithTimeRange], [WithFilter], [WithKinds], [WithEmbeddings],
-// [WithNewestFirst] and [WithPageSize], and refuses the options for queries and limits.
+// [WithNewestFirst], [WithOrderBy], [WithSkip] and [WithPageSize], and refuses the options for queries and limits.
 func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption) iter.Seq2[*Item, error] {
 	wanted := retrieveOptionsFrom(options)
 	return paged(func(token string) ([]*Item, string, error) {
@@ -197,11 +197,13 @@ func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption)
 	return writtenTo(response.GetItem(), response.GetDegraded()), nil
 }
 
-// Delete removes an item and returns the namespace's revision. Facts extracted from the item and items
-// that name it as a parent stay; delete the facts whose Source.ItemIDs contain its id. It returns
-// [ErrNotFound] if there is no such item. It takes [WithExpectedRevision] and [WithRequestID].
+// Delete removes an item, and what was made only from it, and returns the namespace's revision. Made from
+// an item are those that name it as a parent, facts extracted from it, responses, reflections and
+// documents, and what was made from these; an item with several parents is removed with the last of them.
+// It returns [ErrNotFound] if there is no such item. It takes [WithExpectedRevision], [WithKeepDerived] and
+// [WithRequestID].
 func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOption) (revision int64, err error) {
-	settings, err := writeSettingsFrom(options, expectedRevisionOption)
+	settings, err := writeSettingsFrom(options, expectedRevisionOption, keepDerivedOption)
 	if err != nil {
 		return 0, err
 	}
@@ -209,6 +211,7 @@ func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOp
 		Namespace:        c.namespace,
 		Id:               string(id),
 		ExpectedRevision: settings.expectedRevision,
+		KeepDerived:      settings.keepDerived,
 		RequestId:        settings.requestID,
 	})
 	return response.GetRevision(), err

@@ -25,6 +25,9 @@ type writeSettings struct {
 	fields           []string
 	onDuplicate      OnDuplicate
 	dryRun           bool
+	keepDerived      bool
+	expectedSHA256   string
+	recursive        bool
 
 	given []writeOptionName
 }
@@ -40,6 +43,9 @@ const (
 	fieldsOption           writeOptionName = "WithFields"
 	onDuplicateOption      writeOptionName = "WithOnDuplicate"
 	dryRunOption           writeOptionName = "WithDryRun"
+	keepDerivedOption      writeOptionName = "WithKeepDerived"
+	expectedSHA256Option   writeOptionName = "WithExpectedSHA256"
+	recursiveOption        writeOptionName = "WithRecursive"
 )
 
 // WithRequestID sets the id of a write, which makes retries safe: a write with the same id and contents
@@ -61,8 +67,8 @@ func WithExpectedRevision(revision int64) WriteOption {
 	})
 }
 
-// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if this is
-// its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
+// WithExpectedVersion makes a write of a state, fact, document or file conditional: it happens only if this
+// is its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, expectedVersionOption)
@@ -100,6 +106,31 @@ func WithDryRun() WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, dryRunOption)
 		s.dryRun = true
+	})
+}
+
+// WithExpectedSHA256 makes a write of a file conditional: it happens only if its content has this SHA-256,
+// in hexadecimal, and otherwise returns [ErrConflict].
+func WithExpectedSHA256(digest string) WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, expectedSHA256Option)
+		s.expectedSHA256 = digest
+	})
+}
+
+// WithRecursive makes [Client.DeleteFile] delete a folder with everything below it.
+func WithRecursive() WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, recursiveOption)
+		s.recursive = true
+	})
+}
+
+// WithKeepDerived makes [Client.Delete] keep what was made only from the item.
+func WithKeepDerived() WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, keepDerivedOption)
+		s.keepDerived = true
 	})
 }
 

@@ -31,6 +31,7 @@ _BACKUPS = "memory_service.cli.backups"
         "state": "memory_service.cli.state:state",
         "memories": "memory_service.cli.memories:memories",
         "documents": "memory_service.cli.documents:documents",
+        "files": "memory_service.cli.files:files",
         "import": "memory_service.cli.importing:import_file",
         "export": "memory_service.cli.exporting:export",
         "watch": "memory_service.cli.watch:watch",

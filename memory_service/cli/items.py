@@ -28,6 +28,14 @@ _FILTER = option(
     default="",
     help="""Only items that match, such as 'labels.topic = "travel" AND role = user'.""",
 )
+_ORDER_BY = option(
+    "--order-by",
+    default="",
+    help="Field that orders the items: create_time, update_time, revision or metadata.KEY, such as "
+    "'update_time desc'.",
+)
+_SKIP = option("--skip", default=0, help="Number of items to leave out at the beginning.")
+_KEEP_DERIVED = option("--keep-derived", is_flag=True, help="Keep what was made only from the deleted items.")
 _ROLES = click.Choice(["system", "user", "assistant", "tool"])
 _KINDS = click.Choice(["plain", "message", "response", "reflection"])
 _MODES = click.Choice(["hybrid", "vector", "lexical"])
@@ -117,6 +125,8 @@ def add(
 @option("--max-tokens", type=int, help="Estimated tokens of all texts together; default: no limit.")
 @option("--rerank", is_flag=True, help="Reorder the best items with the server's reranker.")
 @option("--record-usage", is_flag=True, help="Count each item as used once.")
+@_ORDER_BY
+@_SKIP
 @client_command
 def retrieve(
     session: Session,
@@ -154,9 +164,11 @@ def retrieve(
 @min_trust_option
 @sources_option
 @option("--newest-first", is_flag=True, help="Newest item first.")
+@_ORDER_BY
+@_SKIP
 @client_command
 def list_items(session: Session, limit: int, **asked: Any) -> None:
-    """Print the items in insertion order: id, time, speaker, text."""
+    """Print the items in insertion order or by a field: id, time, speaker, text."""
     items = session.client.list_items(**asked)
     for item in itertools.islice(items, limit if limit >= 0 else None):
         session.tell(item, rendering.item_row(item))
@@ -186,10 +198,11 @@ def get(session: Session, item_id: str, include_embedding: bool) -> None:
 
 @click.command()
 @click.argument("item_id", metavar="ID")
+@_KEEP_DERIVED
 @client_command
-def delete(session: Session, item_id: str) -> None:
-    """Delete the item ID. Facts extracted from it, and items that name it as a parent, stay."""
-    revision = session.client.delete(item_id)
+def delete(session: Session, item_id: str, keep_derived: bool) -> None:
+    """Delete the item ID, and what was made only from it, such as facts extracted from it."""
+    revision = session.client.delete(item_id, keep_derived=keep_derived)
     session.tell({"revision": revision}, f"deleted {item_id}")
 
 
@@ -208,13 +221,14 @@ def delete(session: Session, item_id: str) -> None:
     type=Since(),
     help="Only items created before this time, or longer ago than this, such as 30d.",
 )
+@_KEEP_DERIVED
 @option("--dry-run", is_flag=True, help="Count the items without deleting them.")
 @option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @client_command
-def delete_where(session: Session, dry_run: bool, yes: bool, **conditions: Any) -> None:
-    """Delete the items that match all of the given conditions.
+def delete_where(session: Session, keep_derived: bool, dry_run: bool, yes: bool, **conditions: Any) -> None:
+    """Delete the items that match all of the given conditions, and what was made only from them.
 
-    Documents, their fragments and memories about users are not deleted.
+    Other documents and memories about users are not deleted.
     """
     if not any(conditions.values()):
         raise click.UsageError("give a condition; `memory-service reset` deletes everything")
@@ -226,7 +240,7 @@ def delete_where(session: Session, dry_run: bool, yes: bool, **conditions: Any) 
         return
     if not yes and not output.confirm(f"Delete {count} items of the namespace {session.namespace!r}?"):
         raise CommandError("nothing was deleted")
-    count = delete(**conditions)
+    count = delete(keep_derived=keep_derived, **conditions)
     session.tell({"deleted_count": count}, f"deleted {count} items")
 
 

@@ -51,8 +51,13 @@ def _row(operation: WriteOperation, result: WriteResult) -> str:
         case UpdateOperation():
             return f"updated {rendering.one_line(result.id)}"
         case DeleteWhereOperation():
-            return f"deleted {result.deleted_count} items"
+            return f"deleted {result.deleted_count} items{_derived(result)}"
         case SaveStateOperation():
             return f"saved {rendering.one_line(operation.key)}, version {result.version}"
     name = operation.id if isinstance(operation, DeleteOperation) else operation.key
-    return f"{'deleted' if result.deleted_count else 'missing'} {rendering.one_line(name)}"
+    done = "deleted" if result.deleted_count else "missing"
+    return f"{done} {rendering.one_line(name)}{_derived(result)}"
+
+
+def _derived(result: WriteResult) -> str:
+    return f", and {result.derived_count} derived" if result.derived_count else ""

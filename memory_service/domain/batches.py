@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory_service.data_model import (
@@ -69,6 +69,7 @@ class Delete:
     item_id: str
     expected_revision: int | None = None
     allow_missing: bool = False
+    keep_derived: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -76,6 +77,7 @@ class DeleteWhere:
     """Delete the items that match, except those that another operation names."""
 
     selection: Selection
+    keep_derived: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -106,6 +108,7 @@ class BatchResult:
     skipped: str = ""
     """The id of an item that was skipped because it exists."""
     deleted_count: int = 0
+    derived_count: int = 0
 
 
 @dataclass(slots=True)
@@ -263,10 +266,12 @@ class Batches:
         spared = {item.position for item in plan.current.values()}
         for name, operation in operations.items():
             match operation:
-                case Delete(item_id, expected, allow_missing):
-                    applied[name] = RemoveItem(item_id, plan.now, expected, allow_missing)
-                case DeleteWhere(selection):
-                    removal = await self._deleting.find(namespace, selection, room, spared, name)
+                case Delete(item_id, expected, allow_missing, keep):
+                    applied[name] = RemoveItem(item_id, plan.now, expected, allow_missing, not keep)
+                case DeleteWhere(selection, keep):
+                    removal = await self._deleting.find(
+                        namespace, selection, room, spared, name, derived=not keep
+                    )
                     # What one operation removes, no later one does.
                     spared.update(removal.positions)
                     room -= len(removal.positions)
@@ -374,13 +379,18 @@ def _needs_review(field: str, reason: str) -> WriteRejected:
     return WriteRejected(field, f"{reason}; a batch cannot wait for a review")
 
 
+def _derived_in(receipt: Receipt) -> Sequence[int]:
+    return receipt.derived_counts or [0] * len(receipt.counts)
+
+
 def _written(
     operations: Iterable[BatchOperation], receipt: Receipt, degraded: list[Degradation]
 ) -> BatchWritten:
     """Return the results of operations from their receipt."""
     items, states = iter(receipt.items), iter(receipt.states)
     results = []
-    for operation, count in zip(operations, receipt.counts, strict=True):
+    # The write may have had another operation at the end, for facts that referred to those that go.
+    for operation, count, derived in zip(operations, receipt.counts, _derived_in(receipt), strict=False):
         match operation:
             case Add(draft):
                 result = BatchResult(item=next(items)) if count else BatchResult(skipped=draft.id)
@@ -389,6 +399,6 @@ def _written(
             case SaveState():
                 result = BatchResult(state=next(states))
             case _:
-                result = BatchResult(deleted_count=count)
+                result = BatchResult(deleted_count=count, derived_count=derived)
         results.append(result)
     return BatchWritten(results, receipt.revision, degraded)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memory_service.data_model import CLIENT_MODEL, ItemWrite, NamespaceInfo, Receipt, RequestKey, Since
+from memory_service.data_model import (
+    CLIENT_MODEL,
+    ItemWrite,
+    NamespaceInfo,
+    OnDuplicate,
+    Receipt,
+    RequestKey,
+    Since,
+)
+from memory_service.domain.conflicts import TRIES, pause_after
+from memory_service.domain.derivation import orphan_writes
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import completed, degraded_as_kept
 from memory_service.errors import Unavailable
 from memory_service.operations import AddItems, Operation, ReplaceItem
-from memory_service.records.base import ModelMismatch
+from memory_service.records.base import FactsDerived, ModelMismatch
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
@@ -34,10 +44,35 @@ class Committing:
         unchanged: Since | None = None,
         note: Note | None = None,
     ) -> tuple[Receipt, list[Degradation]]:
-        """Apply operations as `WriteStore.write` does, with vectors for texts that lack one.
+        """Apply operations as `WriteStore.write` does, with vectors for texts that lack one. If facts go as
+        derived, other facts lose their references to them in the same write.
 
         Returns the degradations of this call, also for a repeated request.
         """
+        facts: frozenset[str] = frozenset()
+        orphans: list[Operation] = []
+        for attempt in range(TRIES):
+            try:
+                return await self._commit(
+                    namespace, [*operations, *orphans], request, released, unchanged, note, facts
+                )
+            except FactsDerived as error:
+                facts, lost = error.ids, error
+                writes = await orphan_writes(self._store, namespace, facts)
+                orphans = [AddItems(writes, OnDuplicate.REPLACE, forgets=True)] if writes else []
+            await pause_after(attempt)
+        raise lost
+
+    async def _commit(
+        self,
+        namespace: str,
+        operations: Sequence[Operation],
+        request: RequestKey | None,
+        released: str,
+        unchanged: Since | None,
+        note: Note | None,
+        facts: frozenset[str],
+    ) -> tuple[Receipt, list[Degradation]]:
         writes = [write for operation in operations for write in _writes_of(operation)]
         degraded = await self._give_vectors(namespace, writes)
 
@@ -53,6 +88,7 @@ class Committing:
                 request=completed(request, complete),
                 released=released,
                 unchanged=unchanged,
+                facts=facts,
                 by=present_caller(),
             )
 

@@ -7,30 +7,39 @@ from dataclasses import dataclass
 
 from memory_service.data_model import CONVERSATION_KINDS, Json, Receipt, RequestKey
 from memory_service.domain.checks import Checks
+from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
-from memory_service.domain.item_writing import completed
+from memory_service.domain.embedding import Degradation
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded
 from memory_service.operations import RemoveAt
-from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
 
 @dataclass(slots=True)
 class Deleted:
-    """The number of items that were deleted, and where to continue."""
+    """The number of items that were deleted, of those derived from them, and where to continue."""
 
     count: int
     revision: int
+    derived_count: int = 0
     next_page_token: str = ""
 
 
 class Deleting:
     """Deletes items of conversations by conditions. Other items are deleted by their own services."""
 
-    def __init__(self, store: Store, retrieval: Retrieval, checks: Checks, tokens: PageTokens) -> None:
+    def __init__(
+        self,
+        store: Store,
+        committing: Committing,
+        retrieval: Retrieval,
+        checks: Checks,
+        tokens: PageTokens,
+    ) -> None:
         self._store = store
+        self._committing = committing
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
@@ -40,16 +49,19 @@ class Deleting:
         namespace: str,
         selection: Selection,
         *,
+        keep_derived: bool = False,
         dry_run: bool,
         page_token: str,
         request: RequestKey | None,
     ) -> Deleted:
-        """Delete the items that match, up to the limit of one call; with `dry_run` only count all of them."""
+        """Delete the items that match, up to the limit of one call, with what was derived only from them.
+        With `dry_run` only count all that match.
+        """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
         self.check(selection)
-        scope = ("delete_where", namespace, dry_run, *selection.scope())
+        scope = ("delete_where", namespace, dry_run, keep_derived, *selection.scope())
         first, last = map(int, self._tokens.read(scope, page_token)) if page_token else (0, None)
         if dry_run:
             reading = await self._store.read(namespace)
@@ -57,17 +69,26 @@ class Deleting:
             return Deleted(len(found), reading.info.revision if reading.info else 0)
         for attempt in range(TRIES):
             try:
-                receipt, place = await self._delete(namespace, selection, first, last, request)
+                receipt, place = await self._delete(
+                    namespace, selection, first, last, request, derived=not keep_derived
+                )
             except Conflict as conflict:
                 lost = conflict
             else:
                 token = self._tokens.make(scope, place) if place else ""
-                return Deleted(receipt.removed_count, receipt.revision, token)
+                return Deleted(receipt.removed_count, receipt.revision, receipt.derived_count, token)
             await pause_after(attempt)
         raise lost
 
     async def _delete(
-        self, namespace: str, selection: Selection, first: int, last: int | None, request: RequestKey | None
+        self,
+        namespace: str,
+        selection: Selection,
+        first: int,
+        last: int | None,
+        request: RequestKey | None,
+        *,
+        derived: bool,
     ) -> tuple[Receipt, list[Json]]:
         """Delete one page; return also the place of the next one, empty at the end."""
         limit = self._checks.limits.delete_items_max
@@ -77,23 +98,27 @@ class Deleting:
         found = await reading.scan(selection.to_filter(first, bound), limit + 1, newest=False)
         place: list[Json] = [found[limit], bound] if len(found) > limit else []
 
-        def note(receipt: Receipt) -> None:
+        def note(receipt: Receipt, _: list[Degradation]) -> None:
             receipt.note = place
 
         if not found and request is None:
             return Receipt(revision), place
-        receipt = await self._store.write(
-            namespace,
-            [RemoveAt(found[:limit], revision)],
-            request=completed(request, note),
-            by=present_caller(),
-        )
+        removal = RemoveAt(found[:limit], revision, derived)
+        receipt, _ = await self._committing.commit(namespace, [removal], request=request, note=note)
         return receipt, receipt.note if receipt.replayed else place
 
     async def find(
-        self, namespace: str, selection: Selection, room: int, spared: Collection[int], field: str
+        self,
+        namespace: str,
+        selection: Selection,
+        room: int,
+        spared: Collection[int],
+        field: str,
+        *,
+        derived: bool,
     ) -> RemoveAt:
         """Return the operation that deletes all that match, at most `room`, except at the spared positions.
+        `derived`: with what was derived only from them.
 
         Raises LimitExceeded for `field`.
         """
@@ -103,7 +128,7 @@ class Deleting:
         if len(positions) > room:
             limit = self._checks.limits.delete_items_max
             raise LimitExceeded(field, "delete_items_max", limit, limit - room + len(positions))
-        return RemoveAt(positions, reading.info.revision if reading.info else 0)
+        return RemoveAt(positions, reading.info.revision if reading.info else 0, derived)
 
     def check(self, selection: Selection, prefix: str = "") -> None:
         """Check conditions. Raises InvalidArgument for a field, named after `prefix`."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from memory_service.data_model import ChatMessage, Facet, Item, ItemKind, TextPart
+from memory_service.data_model import ANSWERED_TAG, ChatMessage, Facet, Item, ItemKind, TextPart
 from memory_service.domain.search_text import search_text
 
 DEFAULT_AGENT = "system"
 """The default sender of responses and reflections."""
 PARTY_TAG = "party"
 """On a message and its responses: the sender of the message."""
-LINK_TAG = "in_response_to"
+LINK_TAG = ANSWERED_TAG
 """On a response: the id of the message that it answers."""
 CONTENT_TAG = "content"
 """On a message: a digest of its content."""

@@ -29,7 +29,7 @@ For all methods:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +49,7 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import FailedPrecondition, Unsupported
+from memory_service.errors import Conflict, FailedPrecondition, Unsupported
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -72,6 +72,14 @@ class ModelMismatch(FailedPrecondition):
 
     def __init__(self, model: str) -> None:
         super().__init__("EMBEDDER_REQUIRED", f"the vectors of the namespace come from {model!r}")
+
+
+class FactsDerived(Conflict):
+    """A write would remove other facts as derived than its caller knows."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        super().__init__("REVISION_MISMATCH", "facts about users were derived from the items to delete")
+        self.ids = frozenset(ids)
 
 
 class CannotOpen(RuntimeError):
@@ -107,6 +115,7 @@ class WriteStore(ABC):
         request: RequestKey | None = None,
         released: str = "",
         unchanged: Since | None = None,
+        facts: Collection[str] = (),
         by: Caller = ANYBODY,
     ) -> Receipt:
         """Apply operations atomically. Every condition is checked against the state before the write, then
@@ -134,6 +143,16 @@ class WriteStore(ABC):
         **RemoveItem**: MUST raise NotFound (unless `allow_missing`) and Conflict likewise. **RemoveItems**:
         unknown ids are skipped. **RemoveAt**: MUST raise Conflict if an item at one of the positions was
         written after `revision`. All three count in `removed_count`.
+
+        With `derived`, RemoveItem and RemoveAt MUST also remove what was derived: items made from the removed
+        ones, or from items that go with them, unless one of their other parents exists and has not expired.
+        An item's parents are those that its provenance names and, for a response, the message that it
+        answers, as far as they existed when its present version was written. Items that an operation of the
+        write names are not removed as derived. Each item removed as derived MUST be a change after those that
+        the operation removes itself, in order of position, and MUST be counted in `derived_counts`, by
+        operation. MUST raise FactsDerived, with their ids, unless the facts about users among them are those
+        in `facts`: other facts may refer to them. Nothing else, such as expiry or an undo, removes derived
+        items.
 
         **SaveStates**: MUST raise Conflict if `expected_version` is given and is not the current version; a
         key that does not exist, or has expired at write.now_us, is at version 0. Then, of a key that exists,

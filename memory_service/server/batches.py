@@ -36,9 +36,15 @@ async def to_operation(name: str, message: pb.WriteOperation, states: States) ->
             )
         case "delete":
             delete = message.delete
-            return Delete(delete.id, optional(delete, "expected_revision"), delete.allow_missing)
+            return Delete(
+                delete.id,
+                optional(delete, "expected_revision"),
+                delete.allow_missing,
+                delete.keep_derived,
+            )
         case "delete_where":
-            return DeleteWhere(to_selection(message.delete_where, f"{name}."))
+            selection = to_selection(message.delete_where, f"{name}.")
+            return DeleteWhere(selection, message.delete_where.keep_derived)
         case "save_state":
             return await _to_save(f"{name}.", message.save_state, states)
         case "delete_state":
@@ -77,7 +83,7 @@ def operation_name(at: int, message: pb.WriteOperation) -> str:
 def fill_result(target: pb.WriteResult, result: BatchResult) -> None:
     """Set the result of an operation."""
     target.skipped, target.id = bool(result.skipped), result.skipped
-    target.deleted_count = result.deleted_count
+    target.deleted_count, target.derived_count = result.deleted_count, result.derived_count
     stamp = result.item or result.state
     if stamp is None:
         return

@@ -214,6 +214,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             page_token=request.page_token,
             newest_first=request.newest_first,
             include_embedding=request.include_embedding,
+            order_by=request.order_by,
+            skip=request.skip,
         )
         response = pb.ListResponse(revision=page.revision, next_page_token=page.next_page_token)
         include = request.include_embedding
@@ -247,24 +249,29 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         return response
 
     async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
-        revision = await self._items.delete(
+        receipt = await self._items.delete(
             request.namespace,
             request.id,
             expected_revision=optional(request, "expected_revision"),
             request=await request_key(request.request_id, request),
+            keep_derived=request.keep_derived,
         )
-        return pb.DeleteResponse(revision=revision)
+        return pb.DeleteResponse(revision=receipt.revision, derived_count=receipt.derived_count)
 
     async def DeleteWhere(self, request: pb.DeleteWhereRequest, context: Context) -> pb.DeleteWhereResponse:
         deleted = await self._deleting.delete_where(
             request.namespace,
             to_selection(request),
+            keep_derived=request.keep_derived,
             dry_run=request.dry_run,
             page_token=request.page_token,
             request=await request_key(request.request_id, request),
         )
         return pb.DeleteWhereResponse(
-            deleted_count=deleted.count, revision=deleted.revision, next_page_token=deleted.next_page_token
+            deleted_count=deleted.count,
+            derived_count=deleted.derived_count,
+            revision=deleted.revision,
+            next_page_token=deleted.next_page_token,
         )
 
     async def BatchWrite(self, request: pb.BatchWriteRequest, context: Context) -> pb.BatchWriteResponse:
@@ -355,6 +362,8 @@ def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
         optional(message, "max_tokens"),
         message.rerank,
         message.record_usage,
+        order_by=message.order_by,
+        skip=message.skip,
     )
 
 

@@ -20,6 +20,8 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_USER_MEMORY: _ClassVar[ItemKind]
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
+    ITEM_KIND_FILE: _ClassVar[ItemKind]
+    ITEM_KIND_FILE_FRAGMENT: _ClassVar[ItemKind]
 
 class SourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -86,6 +88,8 @@ ITEM_KIND_REFLECTION: ItemKind
 ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
+ITEM_KIND_FILE: ItemKind
+ITEM_KIND_FILE_FRAGMENT: ItemKind
 SOURCE_KIND_UNSPECIFIED: SourceKind
 SOURCE_KIND_USER: SourceKind
 SOURCE_KIND_AGENT: SourceKind
@@ -354,7 +358,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -385,6 +389,8 @@ class RetrieveOptions(_message.Message):
     RECORD_USAGE_FIELD_NUMBER: _ClassVar[int]
     MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    SKIP_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -408,7 +414,9 @@ class RetrieveOptions(_message.Message):
     record_usage: bool
     min_trust: float
     sources: _containers.RepeatedScalarFieldContainer[SourceKind]
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ...) -> None: ...
+    order_by: str
+    skip: int
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
@@ -507,7 +515,7 @@ class GetResponse(_message.Message):
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources")
+    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources", "order_by", "skip")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -528,6 +536,8 @@ class ListRequest(_message.Message):
     KINDS_FIELD_NUMBER: _ClassVar[int]
     MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    SKIP_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     page_size: int
     page_token: str
@@ -541,7 +551,9 @@ class ListRequest(_message.Message):
     kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
     min_trust: float
     sources: _containers.RepeatedScalarFieldContainer[SourceKind]
-    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ...) -> None: ...
+    order_by: str
+    skip: int
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("items", "next_page_token", "revision")
@@ -610,25 +622,29 @@ class UpdateResponse(_message.Message):
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
-    __slots__ = ("namespace", "id", "expected_revision", "request_id")
+    __slots__ = ("namespace", "id", "expected_revision", "request_id", "keep_derived")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     expected_revision: int
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., request_id: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteResponse(_message.Message):
-    __slots__ = ("revision",)
+    __slots__ = ("revision", "derived_count")
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     revision: int
-    def __init__(self, revision: _Optional[int] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, revision: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class DeleteWhereRequest(_message.Message):
-    __slots__ = ("namespace", "session_id", "labels", "kinds", "filter", "start_time", "end_time", "dry_run", "page_token", "request_id")
+    __slots__ = ("namespace", "session_id", "labels", "kinds", "filter", "start_time", "end_time", "dry_run", "page_token", "request_id", "keep_derived")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -646,6 +662,7 @@ class DeleteWhereRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     session_id: str
     labels: _containers.ScalarMap[str, str]
@@ -656,17 +673,20 @@ class DeleteWhereRequest(_message.Message):
     dry_run: bool
     page_token: str
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., dry_run: bool = ..., page_token: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., dry_run: bool = ..., page_token: _Optional[str] = ..., request_id: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteWhereResponse(_message.Message):
-    __slots__ = ("deleted_count", "revision", "next_page_token")
+    __slots__ = ("deleted_count", "revision", "next_page_token", "derived_count")
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     deleted_count: int
     revision: int
     next_page_token: str
-    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, deleted_count: _Optional[int] = ..., revision: _Optional[int] = ..., next_page_token: _Optional[str] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class BatchWriteRequest(_message.Message):
     __slots__ = ("namespace", "operations", "request_id")
@@ -713,17 +733,19 @@ class UpdateOperation(_message.Message):
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ..., expected_revision: _Optional[int] = ...) -> None: ...
 
 class DeleteOperation(_message.Message):
-    __slots__ = ("id", "expected_revision", "allow_missing")
+    __slots__ = ("id", "expected_revision", "allow_missing", "keep_derived")
     ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
     ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     id: str
     expected_revision: int
     allow_missing: bool
-    def __init__(self, id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., allow_missing: bool = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, id: _Optional[str] = ..., expected_revision: _Optional[int] = ..., allow_missing: bool = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteWhereOperation(_message.Message):
-    __slots__ = ("session_id", "labels", "kinds", "filter", "start_time", "end_time")
+    __slots__ = ("session_id", "labels", "kinds", "filter", "start_time", "end_time", "keep_derived")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -737,13 +759,15 @@ class DeleteWhereOperation(_message.Message):
     FILTER_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     labels: _containers.ScalarMap[str, str]
     kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
     filter: str
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
-    def __init__(self, session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., filter: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., keep_derived: bool = ...) -> None: ...
 
 class SaveStateOperation(_message.Message):
     __slots__ = ("key", "value", "expected_version", "ttl", "description")
@@ -780,7 +804,7 @@ class BatchWriteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[WriteResult, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class WriteResult(_message.Message):
-    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count")
+    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count", "derived_count")
     ID_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -789,6 +813,7 @@ class WriteResult(_message.Message):
     EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     id: str
     revision: int
     version: int
@@ -797,7 +822,8 @@ class WriteResult(_message.Message):
     expire_time: _timestamp_pb2.Timestamp
     skipped: bool
     deleted_count: int
-    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class ResetRequest(_message.Message):
     __slots__ = ("namespace", "request_id")
@@ -870,3 +896,25 @@ class ExportResponse(_message.Message):
     state: _state_pb2.StateEntry
     revision: int
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateEntry, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class ReplaceText(_message.Message):
+    __slots__ = ("old_text", "new_text")
+    OLD_TEXT_FIELD_NUMBER: _ClassVar[int]
+    NEW_TEXT_FIELD_NUMBER: _ClassVar[int]
+    old_text: str
+    new_text: str
+    def __init__(self, old_text: _Optional[str] = ..., new_text: _Optional[str] = ...) -> None: ...
+
+class InsertText(_message.Message):
+    __slots__ = ("after_line", "text")
+    AFTER_LINE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    after_line: int
+    text: str
+    def __init__(self, after_line: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
+
+class AppendText(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    def __init__(self, text: _Optional[str] = ...) -> None: ...

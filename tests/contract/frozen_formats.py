@@ -17,7 +17,7 @@ import msgspec
 from contract.builders import EVERYTHING, NOW, PLENTY, build_request, words_found
 from memory_service.store import Store
 
-FROZEN = (3, 4, 5, 6)
+FROZEN = (3, 4, 5, 6, 7)
 _FOLDER = Path(__file__).parents[1] / "data" / "formats"
 _REQUESTS = ("r-items", "r-replace", "r-delete", "r-state", "r-bob")
 

@@ -25,6 +25,7 @@ _STATE = (
 _KEY = "uid INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL"
 # The additions of each format.
 _TAKE_AWAY = {
+    8: ("DROP TABLE parents",),
     7: (
         *_without_rowid(
             "states",

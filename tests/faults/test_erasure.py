@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import msgspec
 import pytest
 from google.protobuf.message import Message
 
@@ -42,6 +43,7 @@ from memory_service.data_model import (
     ItemKind,
     ItemWrite,
     OnDuplicate,
+    Provenance,
     Receipt,
     RequestKey,
     Role,
@@ -50,7 +52,7 @@ from memory_service.data_model import (
     ToolCallResult,
     Vector,
 )
-from memory_service.operations import Operation, RemoveAt, RemoveState
+from memory_service.operations import Operation, RemoveAt, RemoveItem, RemoveState
 from memory_service.runtime.clock import now_us
 from memory_service.stores import SqliteStore
 from memory_service.v1 import (
@@ -162,7 +164,24 @@ async def _delete_where(store: SqliteStore) -> None:
     await store.write(NS, [RemoveAt(found, reading.info.revision), *states])
 
 
+async def _as_derived(store: SqliteStore) -> None:
+    """Make every item from one more, then delete that one; a version that the change replaces goes too."""
+    await store.add_items(NS, [build_write("source")])
+    names = [*planted(), *VECTORS]
+    items = (await store.get_items(NS, names)).values()
+    made = Provenance(canary("writer"), parent_ids=("source",))
+    changed = [msgspec.structs.replace(item, provenance=made, update_us=NOW + 1) for item in items]
+    writes = [ItemWrite(item, "", keep_vector=True) for item in changed]
+    await store.add_items(NS, writes, on_duplicate=OnDuplicate.REPLACE)
+    await store.flush()
+    facts = frozenset(planted())
+    receipt = await store.write(NS, [RemoveItem("source", NOW, derived=True)], facts=facts)
+    assert receipt.derived_counts == [len(names)]
+    await store.clear_states(NS)
+
+
 ENDS: dict[str, End] = {
+    "derived": _as_derived,
     "deleted": _delete_each,
     "deleted where": _delete_where,
     "replaced": _replace_each,

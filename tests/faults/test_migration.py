@@ -36,6 +36,7 @@ from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
 from memory_service.data_key import DataKey
 from memory_service.data_model import Provenance, TextPart, WritesBy
+from memory_service.operations import RemoveItem
 from memory_service.records.base import CannotOpen
 from memory_service.records.sqlite.backups import rewrite_with_key
 from memory_service.records.sqlite.schema import FORMAT
@@ -388,3 +389,16 @@ async def test_the_copy_is_removed_after_a_week(tmp_path: Path) -> None:
     await store.flush()
     assert not (tmp_path / COPY).exists()
     await store.close()
+
+
+async def test_what_was_made_from_what_is_known_of_items_of_earlier_formats(tmp_path: Path) -> None:
+    write_frozen(tmp_path, 7)
+    store = SqliteStore(tmp_path, GRAPH)
+    await store.open()
+    try:
+        for item_id, derived in (("message", [1]), ("a", []), ("b", [2])):
+            receipt = await store.write(NS, [RemoveItem(item_id, NOW, derived=True)])
+            assert receipt.derived_counts == derived
+        assert not await store.get_items(NS, ["answer", "child", "only"])
+    finally:
+        await store.close()

@@ -7,6 +7,8 @@ import ipaddress
 import re
 from collections.abc import Awaitable, Callable
 
+from memory_client.errors import invalid
+
 Metadata = tuple[tuple[str, str], ...]
 """Headers of a call, as gRPC takes them."""
 
@@ -22,10 +24,10 @@ def bearer(token: str) -> Metadata:
     """Return the metadata with a token.
 
     Raises:
-        ValueError: No header can carry it. gRPC also rejects it, but its error shows the token.
+        InvalidArgument: No header can carry it. gRPC also rejects it, but its error shows the token.
     """
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise ValueError("the token must be printable ASCII text without spaces")
+        raise invalid("token", "must be printable ASCII text without spaces")
     return (("authorization", f"Bearer {token}"),)
 
 
@@ -35,7 +37,7 @@ def fetched(source: TokenSource) -> Metadata:
     if inspect.isawaitable(token):
         if inspect.iscoroutine(token):
             token.close()
-        raise TypeError("token_source: only AsyncMemoryClient takes a coroutine function")
+        raise invalid("token_source", "only AsyncMemoryClient takes a coroutine function")
     return bearer(token)
 
 

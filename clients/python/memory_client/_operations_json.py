@@ -72,7 +72,9 @@ def _update(message: memory_pb2.UpdateOperation) -> UpdateOperation:
 
 
 def _delete(message: memory_pb2.DeleteOperation) -> DeleteOperation:
-    return DeleteOperation(message.id, _optional(message, "expected_revision"), message.allow_missing)
+    return DeleteOperation(
+        message.id, _optional(message, "expected_revision"), message.allow_missing, message.keep_derived
+    )
 
 
 def _delete_where(message: memory_pb2.DeleteWhereOperation) -> DeleteWhereOperation:
@@ -83,6 +85,7 @@ def _delete_where(message: memory_pb2.DeleteWhereOperation) -> DeleteWhereOperat
         filter=message.filter,
         start_time=time_to(message, "start_time"),
         end_time=time_to(message, "end_time"),
+        keep_derived=message.keep_derived,
     )
 
 

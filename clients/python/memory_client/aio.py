@@ -8,6 +8,7 @@ from typing import Self
 
 from memory_client._aio.admin import AdminMethods
 from memory_client._aio.batches import BatchMethods
+from memory_client._aio.files import FileMethods
 from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.labels import LabelMethods
@@ -16,6 +17,7 @@ from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._arguments import checked_namespace
 from memory_client.options import MIB, ClientOptions
 
 
@@ -27,6 +29,7 @@ class AsyncMemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
 ):
@@ -65,7 +68,7 @@ class AsyncMemoryClient(
         """Make a client; `ClientOptions` describes the settings.
 
         Raises:
-            ValueError: A setting is out of range, or credentials would be sent unencrypted.
+            InvalidArgument: A setting is invalid, or credentials would be sent unencrypted.
         """
         options = ClientOptions(
             address=address,
@@ -85,7 +88,7 @@ class AsyncMemoryClient(
             headers=headers or {},
         )
         self._transport = Transport(options)
-        self._namespace = namespace
+        self._namespace = checked_namespace(namespace)
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
@@ -95,7 +98,7 @@ class AsyncMemoryClient(
         """
         view = object.__new__(type(self))
         view._transport = self._transport
-        view._namespace = name
+        view._namespace = checked_namespace(name)
         view._is_view = True
         return view
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+from memory_client._arguments import checked_namespace
 from memory_client._sync.admin import AdminMethods
 from memory_client._sync.batches import BatchMethods
+from memory_client._sync.files import FileMethods
 from memory_client._sync.interactions import InteractionMethods
 from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.labels import LabelMethods
@@ -28,6 +30,7 @@ class MemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
 ):
@@ -65,7 +68,7 @@ class MemoryClient(
         """Make a client; `ClientOptions` describes the settings.
 
         Raises:
-            ValueError: A setting is out of range, or credentials would be sent unencrypted.
+            InvalidArgument: A setting is invalid, or credentials would be sent unencrypted.
         """
         options = ClientOptions(
             address=address,
@@ -85,7 +88,7 @@ class MemoryClient(
             headers=headers or {},
         )
         self._transport = Transport(options)
-        self._namespace = namespace
+        self._namespace = checked_namespace(namespace)
         self._is_view = False
 
     def namespace(self, name: str) -> Self:
@@ -95,7 +98,7 @@ class MemoryClient(
         """
         view = object.__new__(type(self))
         view._transport = self._transport
-        view._namespace = name
+        view._namespace = checked_namespace(name)
         view._is_view = True
         return view
 

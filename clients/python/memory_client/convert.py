@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from memory_client._arguments import converting
 from memory_client._gen.memory_service.v1 import memory_pb2, state_pb2
+from memory_client._openai_messages import is_message, message_of
+from memory_client.errors import invalid
 from memory_client.messages import (
     BinaryPart,
     ChatMessage,
@@ -35,6 +39,7 @@ from memory_client.values import (
     duration_from,
     duration_to,
     floats_from,
+    listed,
     struct_from,
     struct_to,
     timestamp_from,
@@ -68,11 +73,12 @@ def kind_number(kind: ItemKind | str) -> Any:
     """Return the number of a kind of item; for plain items, that of "unspecified".
 
     Raises:
-        ValueError: There is no such kind, or it is a kind that this client does not know.
+        InvalidArgument: It is a kind that this client does not know.
+        ValueError: There is no such kind.
     """
     known = ItemKind(kind)
     if known is ItemKind.UNSPECIFIED:
-        raise ValueError("kind: an item of a kind that this client does not know cannot be sent")
+        raise invalid("kind", "an item of a kind that this client does not know cannot be sent")
     if known is ItemKind.PLAIN:
         return memory_pb2.ITEM_KIND_UNSPECIFIED
     return enum_from(memory_pb2.ItemKind, "ITEM_KIND_", known)
@@ -102,18 +108,20 @@ def set_content(item: memory_pb2.MemoryItem, content: Content | None) -> None:
     """Set the content of an item.
 
     Raises:
-        TypeError: An item cannot hold content of this type.
+        InvalidArgument: An item cannot hold content of this type.
     """
     if isinstance(content, str):
         item.text = content
     elif isinstance(content, ChatMessage):
-        item.chat_message.CopyFrom(message_from(content))
+        with converting(content, type(content), "content"):
+            item.chat_message.CopyFrom(message_from(content))
     elif isinstance(content, ToolCallResult):
-        item.tool_call_result.CopyFrom(_tool_call_result_from(content))
+        with converting(content, type(content), "content"):
+            item.tool_call_result.CopyFrom(_tool_call_result_from(content))
     elif isinstance(content, Mapping):
         item.data.CopyFrom(struct_from(content, "content"))
     elif content is not None:
-        raise TypeError(f"an item cannot hold a {type(content).__name__}")
+        raise invalid("content", f"an item cannot hold a {type(content).__name__}")
 
 
 def set_embedding(embedding: memory_pb2.Embedding, vector: Vector | None) -> None:
@@ -142,7 +150,8 @@ def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
         message.metadata.CopyFrom(struct_from(item.metadata, "metadata"))
     set_embedding(message.embedding, item.embedding)
     if item.provenance is not None:
-        message.provenance.CopyFrom(_provenance_from(item.provenance))
+        with converting(item.provenance, Provenance, "provenance"):
+            message.provenance.CopyFrom(_provenance_from(item.provenance))
     if item.ttl is not None:
         message.ttl.CopyFrom(duration_from(item.ttl))
     return message
@@ -172,7 +181,7 @@ def _provenance_from(provenance: Provenance) -> memory_pb2.Provenance:
         credential_id=provenance.credential_id,
         source=source_number(provenance.source),
         source_uri=provenance.source_uri,
-        parent_ids=provenance.parent_ids,
+        parent_ids=listed(provenance.parent_ids, "parent_ids"),
         model=provenance.model,
         trust=provenance.trust,
     )
@@ -207,9 +216,21 @@ def imported_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     return message
 
 
+def content_from(content: Content | None) -> Content | None:
+    """Return a content to write, in which a message in OpenAI's format is a chat message.
+
+    Raises:
+        InvalidArgument: It has the form of a message, but cannot be one.
+    """
+    if isinstance(content, Mapping) and is_message(content):
+        return message_of(content, "content")
+    return content
+
+
 def new_item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     """Convert an item to be written, without the fields that only the server sets."""
-    message = imported_item_from(item)
+    content = content_from(item.content)
+    message = imported_item_from(item if content is item.content else replace(item, content=content))
     message.ClearField("kind")
     message.ClearField("facet_json")
     return message
@@ -267,7 +288,9 @@ def message_from(message: ChatMessage) -> memory_pb2.ChatMessage:
         message_id=message.message_id,
         role=enum_from(memory_pb2.Role, "ROLE_", Role(message.role)),
         name=message.name,
-        parts=[_part_from(part, f"parts[{index}]") for index, part in enumerate(message.parts)],
+        parts=[
+            _part_from(part, f"parts[{index}]") for index, part in enumerate(listed(message.parts, "parts"))
+        ],
     )
     if message.model is not None:
         proto.model.CopyFrom(memory_pb2.Model(provider=message.model.provider, id=message.model.id))
@@ -299,7 +322,7 @@ def _part_from(part: Part, where: str) -> memory_pb2.Part:
         return memory_pb2.Part(tool_call_result=_tool_call_result_from(part))
     if isinstance(part, Mapping):
         return memory_pb2.Part(data=struct_from(part, where))
-    raise TypeError(f"{where}: a message cannot hold a {type(part).__name__}")
+    raise invalid(where, f"a message cannot hold a {type(part).__name__}")
 
 
 def _part_to(part: memory_pb2.Part) -> Part | None:

@@ -54,16 +54,19 @@ class MemoryServiceError(Exception):
         self.retry_after_s = retry_after_s
 
 
-class InvalidArgument(MemoryServiceError):
-    """The request is invalid, and nothing was written; `field` names the invalid field."""
+class InvalidArgument(MemoryServiceError, ValueError):
+    """The request is invalid, and nothing was written; `field` names the invalid field.
+
+    Arguments that cannot be sent raise it without a call. It is also a ValueError.
+    """
 
 
 class NotFound(MemoryServiceError):
-    """There is no such item, state, memory, document or namespace; `reason` shows which."""
+    """There is no such item, state, memory, document, file or namespace; `reason` shows which."""
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item or document with this id already exists."""
+    """An item or document with this id, or a file or folder at this path, already exists."""
 
 
 class Conflict(MemoryServiceError):
@@ -124,3 +127,8 @@ ERROR_OF_CODE: Mapping[str, type[MemoryServiceError]] = MappingProxyType(
 def closed() -> MemoryServiceError:
     """Return the error of a call of a client that is closed."""
     return MemoryServiceError("the client is closed", code="CANCELLED")
+
+
+def invalid(field: str, message: str) -> InvalidArgument:
+    """Return the error for an argument that cannot be sent."""
+    return InvalidArgument(f"{field}: {message}", code="INVALID_ARGUMENT", field=field)

@@ -103,7 +103,10 @@ class ChatMessage:
 
 
 Content: TypeAlias = str | Mapping[str, Any] | ChatMessage | ToolCallResult
-"""The content of an item: text, data (a mapping of JSON values), a message or a tool's result."""
+"""The content of an item: text, data (a mapping of JSON values), a message or a tool's result.
+
+When an item is written, a mapping with "role" and "content" or "tool_calls" becomes a message.
+"""
 
 
 def chat_message(

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from memory_client.messages import ChatMessage, Content, ToolCallResult, readable_text
 
 
+@runtime_checkable
 class Array(Protocol):
     """An array of numbers of one dimension, such as numpy's or torch's."""
 
@@ -39,6 +40,10 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    FILE = "file"
+    """A file. Its fragments are searched, not the file itself."""
+    FILE_FRAGMENT = "file_fragment"
+    """A fragment of a file."""
     UNSPECIFIED = "unspecified"
     """A kind that this client does not know."""
 

@@ -53,6 +53,8 @@ class DeleteOperation:
     """Delete only if this is the item's revision before the batch. None: unconditionally."""
     allow_missing: bool = False
     """Do nothing if there is no such item. False: the batch is rejected."""
+    keep_derived: bool = False
+    """Keep what was made only from it. False: delete it too, except items that another operation names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,10 @@ class DeleteWhereOperation:
     """Only items whose create_time is at or after it."""
     end_time: datetime | None = None
     """Only items whose create_time is before it."""
+    keep_derived: bool = False
+    """Keep what was made only from these items. False: delete it too, except items that another operation
+    names.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +138,6 @@ class WriteResult:
     skipped: bool = False
     """Whether an item was not written because its id exists."""
     deleted_count: int = 0
-    """Number of items or states that were deleted."""
+    """Number of items or states that were deleted, without derived ones."""
+    derived_count: int = 0
+    """Number of other items that were deleted because they were made only from those."""

@@ -11,9 +11,11 @@ from typing import Any
 import grpc
 
 from memory_client._addresses import addresses_of
+from memory_client._arguments import check_fields
 from memory_client._credentials import TokenSource, bearer, is_loopback
 from memory_client._gen.memory_service.v1 import (
     admin_pb2,
+    file_pb2,
     interaction_pb2,
     knowledge_pb2,
     memory_pb2,
@@ -21,6 +23,7 @@ from memory_client._gen.memory_service.v1 import (
     state_pb2,
     user_memory_pb2,
 )
+from memory_client.errors import invalid
 
 MIB = 1024 * 1024
 
@@ -76,32 +79,34 @@ class ClientOptions:
     """Sent with every call."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for values out of range and for credentials that would be sent unencrypted."""
+        """Raise InvalidArgument for invalid values and for credentials that would be sent unencrypted."""
+        check_fields(self)
         addresses_of(self.address)
         if not 1 <= self.max_attempts <= _ATTEMPTS_MAX:
-            raise ValueError(f"max_attempts must be 1 to {_ATTEMPTS_MAX}, not {self.max_attempts}")
+            raise invalid("max_attempts", f"must be 1 to {_ATTEMPTS_MAX}, not {self.max_attempts}")
         if self.timeout_s is not None and self.timeout_s <= 0:
-            raise ValueError(f"timeout_s must be positive, not {self.timeout_s}")
+            raise invalid("timeout_s", f"must be positive, not {self.timeout_s}")
         for name in ("root_certificates", "client_certificate", "tls_server_name"):
             if getattr(self, name) is not None and not self.tls:
-                raise ValueError(f"{name} needs tls")
+                raise invalid(name, "needs tls")
         if (self.client_certificate is None) != (self.client_key is None):
-            raise ValueError("client_certificate and client_key must be given together")
+            raise invalid("client_certificate", "needs client_key, and the reverse")
         self._check_credentials()
 
     def _check_credentials(self) -> None:
         for name, value in self.headers.items():
             # gRPC also rejects them, but its error shows all headers.
             if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-                raise ValueError(f"the header {name!r} cannot be sent")
+                raise invalid("headers", f"{name!r} cannot be sent")
         in_headers = any(name.lower() == "authorization" for name in self.headers)
         given = (self.api_key is not None) + (self.token_source is not None) + in_headers
         if given > 1:
-            raise ValueError("only one of api_key, token_source and an authorization header can be given")
+            raise invalid("api_key", "only one of it, token_source and an authorization header can be given")
         if given and not (self.tls or self.allow_insecure_token or all(map(is_loopback, self.addresses))):
-            raise ValueError(
+            raise invalid(
+                "tls",
                 "credentials need tls: without it, anything on the network path could read them; "
-                "allow_insecure_token sends them anyway"
+                "allow_insecure_token sends them anyway",
             )
         if self.api_key is not None:
             bearer(self.api_key)
@@ -176,6 +181,7 @@ _FILES = (
     user_memory_pb2,
     interaction_pb2,
     knowledge_pb2,
+    file_pb2,
     overseer_pb2,
     admin_pb2,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +10,7 @@ from google.protobuf import struct_pb2
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from memory_client.errors import invalid
 from memory_client.models import Vector
 
 INTEGER_MAX = 2**53
@@ -23,9 +24,9 @@ def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
     """Convert a mapping of JSON values; `where` names it in errors.
 
     Raises:
-        TypeError: A value is not a JSON value, or a key not a string.
-        ValueError: An integer is beyond 2^53, where a double would alter it, or values are nested too deeply
-            for protobuf: some 30 mappings or 45 lists.
+        InvalidArgument: A value is not a JSON value, a key is not a string, an integer is beyond 2^53, where
+            a double would alter it, or values are nested too deeply for protobuf: some 30 mappings or 45
+            lists.
     """
     struct = struct_pb2.Struct()
     _fill_struct(struct, data, where, 1)
@@ -42,14 +43,14 @@ def value_from(value: Any, where: str) -> struct_pb2.Value:
 def _fill_struct(struct: struct_pb2.Struct, data: Mapping[str, Any], where: str, levels: int) -> None:
     for key, value in data.items():
         if not isinstance(key, str):
-            raise TypeError(f"{where}: the key {key!r} is not a string")
+            raise invalid(where, f"the key {key!r} is not a string")
         # The entry of the map is also a message.
         _set_value(struct.fields[key], value, f"{where}.{key}", levels + 2)
 
 
 def _set_value(message: struct_pb2.Value, value: Any, where: str, levels: int) -> None:
     if levels > _LEVELS_MAX:
-        raise ValueError(f"{where[:100]}: nested too deeply")
+        raise invalid(where[:100], "nested too deeply")
     if value is None:
         message.null_value = struct_pb2.NULL_VALUE
     elif isinstance(value, bool):
@@ -57,7 +58,7 @@ def _set_value(message: struct_pb2.Value, value: Any, where: str, levels: int) -
     elif isinstance(value, str):
         message.string_value = value
     elif isinstance(value, int) and abs(value) > INTEGER_MAX:
-        raise ValueError(f"{where}: {value} is beyond 2^53; send it as a string")
+        raise invalid(where, f"{value} is beyond 2^53; send it as a string")
     elif isinstance(value, (int, float)):
         message.number_value = value
     elif isinstance(value, Mapping):
@@ -68,7 +69,7 @@ def _set_value(message: struct_pb2.Value, value: Any, where: str, levels: int) -
         for index, element in enumerate(value):
             _set_value(message.list_value.values.add(), element, f"{where}[{index}]", levels + 2)
     else:
-        raise TypeError(f"{where}: {type(value).__name__} is not a JSON value")
+        raise invalid(where, f"{type(value).__name__} is not a JSON value")
 
 
 def struct_to(struct: struct_pb2.Struct) -> dict[str, Any]:
@@ -97,10 +98,10 @@ def timestamp_from(time: datetime, where: str) -> Timestamp:
     """Convert an aware datetime; `where` names it in errors.
 
     Raises:
-        ValueError: The datetime has no time zone, so it does not identify a moment.
+        InvalidArgument: The datetime has no time zone, so it does not identify a moment.
     """
     if time.tzinfo is None:
-        raise ValueError(f"{where}: the datetime needs a time zone, as in datetime.now(UTC)")
+        raise invalid(where, "the datetime needs a time zone, as in datetime.now(UTC)")
     timestamp = Timestamp()
     timestamp.FromDatetime(time)
     return timestamp
@@ -121,6 +122,17 @@ def duration_from(duration: timedelta | float) -> Duration:
 def duration_to(duration: Duration) -> timedelta:
     """Convert to a timedelta, to the microsecond."""
     return duration.ToTimedelta()
+
+
+def listed(values: Iterable[Any], where: str) -> list[Any]:
+    """Return values as a list; `where` names them in errors.
+
+    Raises:
+        InvalidArgument: They are a text, which protobuf would take for a list of characters.
+    """
+    if isinstance(values, (str, bytes)):
+        raise invalid(where, f"must be a list, not {type(values).__name__}")
+    return list(values)
 
 
 def floats_from(vector: Vector) -> list[float]:

@@ -38,6 +38,28 @@ export type {
   StoreResponseOptions,
 } from "./interactions.js";
 export type {
+  AppendText,
+  DeleteFileOptions,
+  FileEdit,
+  InsertText,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  ReplaceText,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
+export type {
+  CreatedFile,
+  DeletedFiles,
+  EditedFile,
+  FileContent,
+  FileEntry,
+  FileResult,
+  RenamedFiles,
+  WrittenFile,
+} from "./files-model.js";
+export type {
   ContextResult,
   Interaction,
   InteractionKind,

@@ -20,6 +20,8 @@ export type ItemKind =
   | "user_memory"
   | "document"
   | "fragment"
+  | "file"
+  | "file_fragment"
   | "unspecified";
 
 /**

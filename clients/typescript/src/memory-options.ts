@@ -64,6 +64,13 @@ export interface ItemFilter {
   readonly sources?: readonly SourceKind[] | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
+  /**
+   * The order: "create_time", "update_time", "revision" or "metadata.KEY", with " desc" for descending. Undefined: the
+   * order in which items were added. Not with a query.
+   */
+  readonly orderBy?: string | undefined;
+  /** Number of items to leave out at the beginning; a retrieval without `orderBy` leaves out the newest. */
+  readonly skip?: number | undefined;
 }
 
 /** Weights of the parts of a score: relative, finite and not negative, at least one positive. */
@@ -189,8 +196,16 @@ export interface ItemWriteOptions extends WriteOptions {
   readonly expectedRevision?: number | undefined;
 }
 
+/** How an item is removed. */
+export interface DeleteOptions extends ItemWriteOptions {
+  /** Keep what was made only from it. */
+  readonly keepDerived?: boolean | undefined;
+}
+
 /** Which items `deleteWhere` deletes, and how. At least one condition is required. */
 export interface DeleteWhereOptions extends WriteOptions, DeleteCondition {
+  /** Keep what was made only from the items that match. */
+  readonly keepDerived?: boolean | undefined;
   /** Count the items, and delete nothing. */
   readonly dryRun?: boolean | undefined;
 }

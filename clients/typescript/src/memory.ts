@@ -15,6 +15,7 @@ import type {
   AddOptions,
   BatchAddOptions,
   Change,
+  DeleteOptions,
   DeleteWhereOptions,
   ExportOptions,
   GetOptions,
@@ -181,36 +182,38 @@ export abstract class MemoryMethods extends Bound {
   }
 
   /**
-   * Removes an item. Facts extracted from it and items that name it as a parent stay; delete the facts
-   * whose `source.itemIds` contain its id.
+   * Removes an item, and what was made only from it: items that name it as a parent, facts extracted from it,
+   * responses, reflections and documents, and what was made from these. An item with several parents is removed
+   * with the last of them.
    *
    * @returns the namespace's revision
    * @throws NotFoundError - the namespace has no item with this id
    * @throws ConflictError - the item's revision is not `expectedRevision`
    */
-  async delete(id: string, options: ItemWriteOptions = {}): Promise<number> {
+  async delete(id: string, options: DeleteOptions = {}): Promise<number> {
     const request = {
       namespace: this.boundTo,
       id,
       expectedRevision: given(options.expectedRevision, int64From, "expectedRevision"),
+      keepDerived: options.keepDerived ?? false,
       requestId: requestIdOf(options),
     };
     return Number((await this.transport.unary(method.delete, request, options)).revision);
   }
 
   /**
-   * Deletes the items that meet all the given conditions.
+   * Deletes the items that meet all the given conditions, and what was made only from them, as `delete` does.
    *
    * Up to 10,000 items are deleted at a time, each time all or none. The time limit applies to each of these calls;
    * `requestId` is the id of the first one, and the others get new ones. Items that are added meanwhile stay.
-   * Documents and memories about users are deleted by their own methods.
+   * Other documents and memories about users are deleted by their own methods.
    *
-   * @returns the number of deleted items, or with `dryRun` of those that would be deleted
+   * @returns the number of deleted items that match, or with `dryRun` of those that would be deleted
    * @throws InvalidArgumentError - no condition is given, or one is malformed
    */
   async deleteWhere(options: DeleteWhereOptions): Promise<number> {
-    const { dryRun = false } = options;
-    const fixed = { ...conditionFrom(options), namespace: this.boundTo, dryRun };
+    const { dryRun = false, keepDerived = false } = options;
+    const fixed = { ...conditionFrom(options), namespace: this.boundTo, dryRun, keepDerived };
     const request = (pageToken: string) => {
       const requestId = requestIdOf(pageToken === "" ? options : {});
       return { ...fixed, pageToken, requestId };

@@ -3,6 +3,14 @@
 import type { ListNamespacesOptions, ListQuarantinedOptions, ReembedOptions, UndoOptions } from "./admin.js";
 import type { MemoryClient } from "./client.js";
 import type {
+  DeleteFileOptions,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
+import type {
   InteractionFilter,
   LastInteractionsOptions,
   RelevantContextOptions,
@@ -27,6 +35,7 @@ import { named } from "./known-options.js";
 import type {
   AddOptions,
   BatchAddOptions,
+  DeleteOptions,
   DeleteWhereOptions,
   ExportOptions,
   GetOptions,
@@ -145,8 +154,8 @@ const VALUE: Names<Omit<SaveStateOptions, keyof WriteOptions>> = named("expected
 export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O> } = {
   add: { type: true, item: true, onDuplicate: true },
   update: { type: true, id: true, changes: CHANGES, expectedRevision: true },
-  delete: { type: true, id: true, expectedRevision: true, allowMissing: true },
-  delete_where: { type: true, ...CONDITION },
+  delete: { type: true, id: true, expectedRevision: true, allowMissing: true, keepDerived: true },
+  delete_where: { type: true, ...CONDITION, keepDerived: true },
   save_state: { type: true, key: true, value: true, ...VALUE },
   delete_state: { type: true, key: true, expectedVersion: true, allowMissing: true },
 };
@@ -155,10 +164,15 @@ const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
 const BATCH_ADD: Names<BatchAddOptions> = { ...WRITE, onDuplicate: true };
 const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRecords") };
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
-const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
+const AMONG: Names<ItemFilter> = {
+  ...CONDITION,
+  ...TRUST,
+  ...named("includeEmbedding", "orderBy", "skip"),
+};
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
+const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
+const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
 const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
-const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, dryRun: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
   "lexical", "vector", "recency", "recencyHalfLifeMs", "importance", "usage",
@@ -307,6 +321,16 @@ const GET_DOCUMENT: Names<GetDocumentOptions> = { ...PAGES, includeFragments: tr
 const LIST_DOCUMENTS: Names<ListDocumentsOptions> = { ...PAGES, ...DOCUMENTS, newestFirst: true };
 const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MATCHED, documentIds: true };
 
+const READ_FILE: Names<ReadFileOptions> = {
+  ...CALL,
+  ...named("startLine", "endLine", "version", "maxCharacters"),
+};
+const RENAME_FILE: Names<RenameFileOptions> = WITH_VERSION;
+const WRITE_FILE: Names<WriteFileOptions> = { ...WITH_VERSION, expectedSha256: true };
+const DELETE_FILE: Names<DeleteFileOptions> = { ...WITH_VERSION, recursive: true };
+const LIST_FILES: Names<ListFilesOptions> = { ...PAGES, ...named("path", "depth") };
+const SEARCH_FILES: Names<SearchFilesOptions> = { ...CALL, ...named("path", "limit", "maxCharacters") };
+
 const RELEVANCE: Names<CheckRelevanceOptions> = {
   ...CALL,
   ...named("limit", "maxTokens", "pattern", "maxCandidates", "omitValues", "decideBy", "explain"),
@@ -340,7 +364,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listItems: [LIST],
   listLabelValues: [null, LIST_LABELS],
   update: [null, CHANGES, WITH_REVISION],
-  delete: [null, WITH_REVISION],
+  delete: [null, DELETE],
   deleteWhere: [DELETE_WHERE],
   batchWrite: [null, WRITE],
   reset: [WRITE],
@@ -372,6 +396,13 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listDocuments: [LIST_DOCUMENTS],
   deleteDocument: [null, WITH_VERSION],
   searchFragments: [null, FRAGMENTS],
+  readFile: [null, READ_FILE],
+  writeFile: [null, null, WRITE_FILE],
+  editFile: [null, null, WRITE_FILE],
+  renameFile: [null, null, RENAME_FILE],
+  deleteFile: [null, DELETE_FILE],
+  listFiles: [LIST_FILES],
+  searchFiles: [null, SEARCH_FILES],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],

@@ -51,6 +51,8 @@ export interface DeleteOperation {
   readonly expectedRevision?: number | undefined;
   /** Do nothing if there is no such item. Otherwise the batch is rejected. */
   readonly allowMissing?: boolean | undefined;
+  /** Keep what was made only from it. Otherwise it is deleted too, except items that another operation names. */
+  readonly keepDerived?: boolean | undefined;
 }
 
 /** Which items are deleted: those that meet all the conditions, of which at least one is required. */
@@ -78,6 +80,8 @@ export interface DeleteCondition {
  */
 export interface DeleteWhereOperation extends DeleteCondition {
   readonly type: "delete_where";
+  /** Keep what was made only from these items. Otherwise it is deleted too, except items that another names. */
+  readonly keepDerived?: boolean | undefined;
 }
 
 /** Saves a value under a key, as `saveState` does. */
@@ -122,8 +126,10 @@ export interface WriteResult {
   readonly expireTime?: Time | undefined;
   /** Whether an item was skipped because its id exists. */
   readonly skipped: boolean;
-  /** Number of items or states that were deleted. */
+  /** Number of items or states that were deleted, without derived ones. */
   readonly deletedCount: number;
+  /** Number of other items that were deleted because they were made only from those. */
+  readonly derivedCount: number;
 }
 
 /** What a batch wrote. */
@@ -166,12 +172,14 @@ function variantFrom(operation: WriteOperation): MessageInitShape<typeof WriteOp
       return { case: "update", value: { ...changesFrom(operation.id, operation.changes), expectedRevision } };
     }
     case "delete": {
-      const { id, allowMissing = false } = operation;
+      const { id, allowMissing = false, keepDerived = false } = operation;
       const expectedRevision = given(operation.expectedRevision, int64From, "expectedRevision");
-      return { case: "delete", value: { id, expectedRevision, allowMissing } };
+      return { case: "delete", value: { id, expectedRevision, allowMissing, keepDerived } };
     }
-    case "delete_where":
-      return { case: "deleteWhere", value: conditionFrom(operation) };
+    case "delete_where": {
+      const { keepDerived = false } = operation;
+      return { case: "deleteWhere", value: { ...conditionFrom(operation), keepDerived } };
+    }
     case "save_state":
       return { case: "saveState", value: savedFrom(operation.key, operation.value, operation) };
     case "delete_state": {
@@ -198,5 +206,6 @@ function resultTo(result: ProtoResult): WriteResult {
     expireTime: optionalTimeTo(result.expireTime),
     skipped: result.skipped,
     deletedCount: Number(result.deletedCount),
+    derivedCount: Number(result.derivedCount),
   };
 }

@@ -60,8 +60,10 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   BatchAddResponse: ["skipped_count"],
   // An iteration yields the entries of all pages.
   ListResponse: ["revision"],
+  // Only the results of a batch have the number of derived items.
+  DeleteResponse: ["derived_count"],
+  DeleteWhereResponse: ["revision", "derived_count"],
   ListLabelValuesResponse: ["revision"],
-  DeleteWhereResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
   WatchResponse: ["revision"],

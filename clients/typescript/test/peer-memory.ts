@@ -8,6 +8,7 @@ import type {
   BatchAddOptions,
   Content,
   DeleteStateOptions,
+  DeleteOptions,
   DeleteWhereOptions,
   ExportOptions,
   GetOptions,
@@ -143,7 +144,7 @@ function isCut(sizes: readonly number[], size: number): boolean {
   return sizes.slice(0, -1).every((each) => each === size) && (sizes.at(-1) ?? 0) <= size;
 }
 
-const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "minTrust", "sources", "includeEmbedding"] as const;
+const AMONG = ["sessionId", "labels", "startTime", "endTime", "kinds", "filter", "minTrust", "sources", "includeEmbedding", "orderBy", "skip"] as const;
 
 export const MEMORY: Adapters<typeof MemoryService> = {
   add: adapter<AddOptions & { item?: ImportedItem }>(
@@ -181,12 +182,12 @@ export const MEMORY: Adapters<typeof MemoryService> = {
       return itemWritten(await client.update(id, changes, options));
     },
   ),
-  delete: adapter<ItemWriteOptions & Id>(
-    ["id", "expectedRevision", "requestId"],
+  delete: adapter<DeleteOptions & Id>(
+    ["id", "expectedRevision", "keepDerived", "requestId"],
     async (client, { id = "", ...options }) => ({ revision: await client.delete(id, options) }),
   ),
   deleteWhere: adapter<DeleteWhereOptions>(
-    ["sessionId", "labels", "kinds", "filter", "startTime", "endTime", "dryRun", "requestId"],
+    ["sessionId", "labels", "kinds", "filter", "startTime", "endTime", "keepDerived", "dryRun", "requestId"],
     async (client, options) => ({ deletedCount: await client.deleteWhere(options) }),
   ),
   batchWrite: adapter<WriteOptions & { operations?: readonly Operation[] }>(

@@ -13,13 +13,12 @@ from memory_service.deciders.base import EXPLICIT_REQUEST, Adjustment, Deciding,
 from memory_service.decisions import DecidedBy
 from memory_service.domain.answers import Answering, check_new
 from memory_service.domain.conflicts import TRIES, pause_after
+from memory_service.domain.derivation import superseded_by
 from memory_service.domain.facts.outcomes import Outcome, Planned, Saved
-from memory_service.domain.facts.reading import KINDS
 from memory_service.domain.facts.saving import FactSaving, check_content, check_reasoning, reworded
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.facts.user_memory import Status, UserMemory
 from memory_service.domain.item_writing import Added
-from memory_service.domain.retrieval import Selection
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.runtime.clock import now_us
 
@@ -203,15 +202,9 @@ class FactCorrecting:
 
     async def _orphans(self, namespace: str, removed: set[str]) -> list[UserMemory]:
         """Return the remaining memories that a removed one superseded, with the reference to it cleared."""
-        orphans: list[UserMemory] = []
-        reading = await self._parts.store.read(namespace)
-        for memory_id in removed:
-            selection = Selection(kinds=KINDS, tags=(("superseded_by", memory_id),))
-            positions = await reading.scan(selection.to_filter(), -1, newest=False)
-            items = await reading.load_items(positions)
-            ids = [item.id for item in items if item is not None and item.id not in removed]
-            orphans += [m.changed(superseded_by="") for m in await self._parts.reading.by_ids(namespace, ids)]
-        return orphans
+        ids = [item.id for item in await superseded_by(self._parts.store, namespace, removed)]
+        found = await self._parts.reading.by_ids(namespace, ids)
+        return [memory.changed(superseded_by="") for memory in found]
 
 
 def _check_version(memory: UserMemory, expected: int | None) -> None:

@@ -29,6 +29,7 @@ from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records.content_bytes import Measured
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
+from memory_service.records.rules.derivation import Links, parents_of
 from memory_service.records.rules.history import cut_short, deleted
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item, of_state
@@ -64,6 +65,7 @@ class Namespace:
     use_counts: Counter[int] = field(default_factory=Counter)
     history: History = field(default_factory=History)
     held: dict[str, HeldWrite] = field(default_factory=dict)
+    links: Links = field(default_factory=Links)
 
     def log(self, kind: ChangeType, subject: str) -> int:
         """Log a change and return its revision."""
@@ -153,6 +155,8 @@ class Namespace:
         self.items[item.id] = msgspec.structs.replace(
             item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
         )
+        parents = (self.items.get(parent) for parent in parents_of(item))
+        self.links.put(item.position, [parent.position for parent in parents if parent is not None])
 
     def _entry(self, write: ItemWrite) -> Entry:
         return Entry.of(write.item, self.analyzer.item_terms(write), write.item.revision)
@@ -165,6 +169,7 @@ class Namespace:
         self.vectors.pop(item.id, None)
         self.pending.discard(item.id)
         self.history.forget(item.id)
+        self.links.remove(item.position)
         self.view.remove([item.position])
 
     def expire(self, item: Item) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -39,6 +39,7 @@ from memory_service.records.in_memory.applying import Plan
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.namespace import Namespace
 from memory_service.records.in_memory.reading import InMemoryReading
+from memory_service.records.rules.derivation import Links, check_facts
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version
 from memory_service.records.rules.items import check_unchanged, grows
@@ -97,6 +98,7 @@ class InMemoryStore(Store):
         request: RequestKey | None = None,
         released: str = "",
         unchanged: Since | None = None,
+        facts: Collection[str] = (),
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
@@ -109,11 +111,13 @@ class InMemoryStore(Store):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
-        plan = Plan(found, by)
+        plan = Plan(found, by, operations)
         steps = [plan.step(operation) for operation in operations]
+        check_facts(facts, plan.derived)
         found.held.pop(released, None)
         receipt = Receipt(found.revision)
         receipt.counts = [step(receipt) for step in steps]
+        receipt.derived_counts = plan.derived_counts if plan.derived else []
         found.dimension, found.model = plan.rule.dimension, plan.rule.model
         receipt.revision = found.revision
         return self._commit(found, request, receipt)
@@ -414,7 +418,7 @@ class InMemoryStore(Store):
         found.use_counts = Counter()
         found.history = History()
         found.requests.forget_answers()
-        found.held = {}
+        found.held, found.links = {}, Links()
         found.dimension, found.model = 0, ""
         found.view = NamespaceView(self._analyzer, _EXACT)
         found.log(ChangeType.RESET, "")

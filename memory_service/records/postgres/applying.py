@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from memory_service.data_model import ChangeType, Receipt, RequestKey, Since
+from memory_service.data_model import ChangeType, ItemKind, Receipt, RequestKey, Since
 from memory_service.errors import NotFound
 from memory_service.operations import (
     AddItems,
@@ -18,9 +18,15 @@ from memory_service.operations import (
 )
 from memory_service.records.content_bytes import check_room
 from memory_service.records.postgres.item_writes import give_way, let_go, put_item, put_version, remove_item
-from memory_service.records.postgres.page import Page
+from memory_service.records.postgres.page import Page, StoredItem
 from memory_service.records.postgres.requests import earlier, finish
 from memory_service.records.postgres.state_writes import put_state, remove_state
+from memory_service.records.rules.derivation import (
+    check_facts,
+    named_ids,
+    named_positions,
+    removes_derived,
+)
 from memory_service.records.rules.history import deleted
 from memory_service.records.rules.items import (
     check_unchanged,
@@ -48,6 +54,7 @@ def apply(
     by: Caller,
     released: str,
     unchanged: Since | None,
+    facts: Collection[str] = (),
     *,
     keeps_history: bool,
     bytes_max: int,
@@ -64,13 +71,15 @@ def apply(
     if unchanged is not None:
         revision = page.book.revision if page.book else 0
         check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
-    plan = _Plan(page, by, keeps_history=keeps_history)
+    plan = _Plan(page, by, operations, keeps_history=keeps_history)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
+    check_facts(facts, plan.derived)
     book = page.open(now_us())
     if released:
         let_go(page, released)
     receipt = Receipt(0)
     receipt.counts = [step(receipt) for step in steps]
+    receipt.derived_counts = plan.derived_counts if plan.derived else []
     book.dimension, book.model = plan.rule.dimension, plan.rule.model
     return finish(page, request, receipt, state_key=_only_key(operations) if receipt.version else None)
 
@@ -86,13 +95,24 @@ def _only_key(operations: Sequence[Operation]) -> str | None:
 class _Plan:
     """Checks operations against a page as it is before the write."""
 
-    def __init__(self, page: Page, by: Caller, *, keeps_history: bool) -> None:
+    def __init__(
+        self, page: Page, by: Caller, operations: Sequence[Operation], *, keeps_history: bool
+    ) -> None:
         self._page, self._by = page, by
         self._keeps_history = keeps_history
         self.rule = VectorRule(page.book.dimension, page.book.model) if page.book else VectorRule(0, "")
+        self.derived: list[tuple[str, ItemKind]] = []
+        """The items that the operations remove as derived."""
+        self.derived_counts: list[int] = []
+        """How many of them each operation removes."""
+        self._gone: set[int] = set()
+        self._spared: set[int] = set()
+        if removes_derived(operations):
+            self._spared = self._positions(named_ids(operations)) | named_positions(operations)
 
     def step(self, operation: Operation, terms: Sequence[bytes]) -> Step:
         """Check an operation and return the step that makes its changes."""
+        self.derived_counts.append(0)
         match operation:
             case AddItems():
                 return self._add(operation, terms)
@@ -101,7 +121,7 @@ class _Plan:
             case RemoveItem():
                 return self._remove(operation)
             case RemoveItems():
-                return self._remove_all(operation.item_ids)
+                return self._remove_all(operation.item_ids, derived=False)
             case RemoveAt():
                 return self._remove_at(operation)
             case SaveStates():
@@ -142,40 +162,57 @@ class _Plan:
         return step
 
     def _remove(self, operation: RemoveItem) -> Step:
-        page = self._page
-        stored = item_to_remove(page.name, operation, page.items.get(operation.item_id))
+        page, item_id = self._page, operation.item_id
+        stored = item_to_remove(page.name, operation, page.items.get(item_id))
+        return self._remove_all([] if stored is None else [item_id], derived=operation.derived)
+
+    def _remove_all(self, item_ids: Sequence[str], *, derived: bool) -> Step:
+        self._gone |= self._positions(item_ids)
+        derived_ids = self._derived() if derived else []
 
         def step(receipt: Receipt) -> int:
-            if stored is None:
-                return 0
-            remove_item(page, operation.item_id, stored, ChangeType.ITEM_DELETED)
-            self._note_removal()
-            receipt.removed_count += 1
-            return 1
-
-        return step
-
-    def _remove_all(self, item_ids: Iterable[str]) -> Step:
-        page = self._page
-
-        def step(receipt: Receipt) -> int:
-            removed = 0
-            for item_id in item_ids:
-                if (stored := page.items.get(item_id)) is not None:
-                    remove_item(page, item_id, stored, ChangeType.ITEM_DELETED)
-                    self._note_removal()
-                    removed += 1
+            removed = self._removed(item_ids)
             receipt.removed_count += removed
+            self._removed(derived_ids)
             return removed
 
         return step
+
+    def _positions(self, item_ids: Iterable[str]) -> set[int]:
+        return {stored.position for item_id in item_ids if (stored := self._page.items.get(item_id))}
+
+    def _derived(self) -> list[str]:
+        """Return the ids of what was made only from the items that go."""
+        page, now = self._page, now_us()
+        positions = page.links.derived(
+            self._gone, self._spared, lambda place: (end := page.ends[place]) is None or end > now
+        )
+        self._gone.update(positions)
+        self.derived_counts[-1] = len(positions)
+        ids = [page.at[position] for position in positions]
+        self.derived += [(item_id, ItemKind(self._known(item_id).kind)) for item_id in ids]
+        return ids
+
+    def _known(self, item_id: str) -> StoredItem:
+        stored = self._page.items[item_id]
+        assert stored is not None
+        return stored
+
+    def _removed(self, item_ids: Iterable[str]) -> int:
+        removed = 0
+        for item_id in item_ids:
+            if (stored := self._page.items.get(item_id)) is not None:
+                remove_item(self._page, item_id, stored, ChangeType.ITEM_DELETED)
+                self._note_removal()
+                removed += 1
+        return removed
 
     def _remove_at(self, operation: RemoveAt) -> Step:
         page = self._page
         ids = [page.at[position] for position in sorted(operation.positions) if position in page.at]
         found = [stored for item_id in ids if (stored := page.items[item_id]) is not None]
         check_unwritten(operation, found, page.book.revision if page.book else 0)
-        return self._remove_all(ids)
+        return self._remove_all(ids, derived=operation.derived)
 
     def _save(self, operation: SaveStates) -> Step:
         page = self._page

@@ -47,6 +47,7 @@ _ORDERS = {
     "told_of": "subject, request",
     "removals": "revision",
     "quarantine": "id",
+    "parents": "parent, child",
 }
 _SUM = "coalesce((SELECT sum(nbytes) FROM $.{} t WHERE t.part = m.part AND t.uid = m.uid), 0)"
 _APPEAR = (

@@ -132,6 +132,26 @@ async def _items(out: Flush, pages: Sequence[Page]) -> None:
     for table in ("items", "item_history"):
         await out.do(f"DELETE FROM $.{table} i USING {{w}} WHERE {at}", (*_KEY, "position"), gone)
     await _written_items(out, pages, at)
+    await _parents(out, pages, gone)
+
+
+async def _parents(out: Flush, pages: Sequence[Page], gone: Sequence[Row]) -> None:
+    forget = "DELETE FROM $.parents p USING {w} WHERE p.part = w.part AND p.uid = w.uid AND p."
+    await out.do(f"{forget}parent = w.position", (*_KEY, "position"), gone)
+    changed = [(*_key(page), position) for page in pages for position in page.pending.parents]
+    await out.do(f"{forget}child = w.position", (*_KEY, "position"), [*gone, *changed])
+    await out.do(
+        "INSERT INTO $.parents (part, uid, parent, child) SELECT w.part, w.uid, i.position, w.position"
+        " FROM {w} JOIN $.items i ON i.uid + 0 = w.uid AND i.id = w.id WHERE i.position <> w.position"
+        " ON CONFLICT DO NOTHING",
+        (*_KEY, "position", "id"),
+        [
+            (*_key(page), position, text_in(parent))
+            for page in pages
+            for position, parents in page.pending.parents.items()
+            for parent in parents
+        ],
+    )
 
 
 async def _written_items(out: Flush, pages: Sequence[Page], at: str) -> None:

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from memory_service.data_model import (
     ChangeType,
+    Item,
+    ItemKind,
     ItemWrite,
 )
 from memory_service.indexes.view import Entry
 from memory_service.records.postgres.page import Ended, Page, StoredItem
 from memory_service.records.postgres.rows import ItemRow, item_row
+from memory_service.records.rules.derivation import parents_of
 from memory_service.records.rules.history import cut_short
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item
@@ -43,6 +46,7 @@ def put_item(page: Page, write: ItemWrite, terms: bytes, waits: bool, *, keeps_h
     page.book.item_count += 1
     page.book.count_vector(key, 1)
     _store(page, item.id, write, item_row(write, terms, key), ())
+    _link(page, item)
 
 
 def give_way(page: Page, write: ItemWrite, stored: StoredItem | None, keeps_history: bool) -> Before:
@@ -77,9 +81,26 @@ def _store(
     page.items[item_id] = stored
     page.at[row.position] = item_id
     page.pending.items[row.position] = stored
+    if row.position in page.ends:
+        page.ends[row.position] = row.expire_us
     # As it is now: the caller may later modify its item for the response.
     key = row.vector_key if row.vector_key > page.book.no_vector_key else 0
     page.pending.entries[row.position] = Entry.of(write.item, row.terms, key)
+
+
+def _link(page: Page, item: Item, before: StoredItem | None = None) -> None:
+    """Link an item to those of its parents that exist; `before` is the version that it replaces."""
+    parents = parents_of(item)
+    if not parents and (before is None or not _may_have_parents(before)):
+        return
+    page.pending.parents[item.position] = parents
+    known = [found for parent in parents if (found := page.items.get(parent))]
+    page.ends.update((parent.position, parent.expire_us) for parent in known)
+    page.links.put(item.position, [parent.position for parent in known])
+
+
+def _may_have_parents(stored: StoredItem) -> bool:
+    return stored.kind == ItemKind.RESPONSE or '"parent_ids"' in (stored.provenance or "")
 
 
 def put_version(
@@ -105,6 +126,7 @@ def put_version(
     book.count_vector(key, 1)
     versions = (stored.ended, *stored.before) if kept else stored.before
     _store(page, item.id, write, row, versions, keeps_vector=in_database)
+    _link(page, item, stored)
 
 
 def remove_item(page: Page, item_id: str, stored: StoredItem, kind: ChangeType) -> None:
@@ -116,6 +138,8 @@ def remove_item(page: Page, item_id: str, stored: StoredItem, kind: ChangeType) 
     page.at.pop(stored.position, None)
     page.pending.items.pop(stored.position, None)
     page.pending.entries.pop(stored.position, None)
+    page.pending.parents.pop(stored.position, None)
+    page.links.remove(stored.position)
     page.pending.removed[stored.position] = None
     page.book.item_count -= 1
     page.book.bytes -= stored.nbytes

@@ -37,6 +37,10 @@ class Needs:
 
     items: list[str] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
+    families: list[str] = field(default_factory=list)
+    """Items whose descendants are needed."""
+    families_at: list[int] = field(default_factory=list)
+    """The same, by position."""
     states: list[str] = field(default_factory=list)
     requests: Iterable[str] = ()
     held: Iterable[str] = ()
@@ -78,6 +82,17 @@ _HISTORY_JOIN = (
     "JOIN $.item_history h ON h.part = i.part AND h.uid = i.uid AND h.position = i.position"
     " WHERE i.expire_us IS NOT NULL ORDER BY h.revision DESC"
 )
+_FAMILY = (
+    "WITH RECURSIVE family AS ("
+    "SELECT n.name, p.part, p.uid, p.child FROM {asked}"
+    " JOIN $.parents p ON p.part = i.part AND p.uid = i.uid AND p.parent = i.position"
+    " UNION SELECT f.name, p.part, p.uid, p.child FROM family f"
+    " JOIN $.parents p ON p.part = f.part AND p.uid = f.uid AND p.parent = f.child)"
+    f" SELECT f.name, k.position, k.expire_us, {_ITEM} FROM family f"
+    " JOIN $.items i ON i.part = f.part AND i.uid = f.uid AND i.position = f.child"
+    " JOIN $.parents p ON p.part = f.part AND p.uid = f.uid AND p.child = f.child"
+    " JOIN $.items k ON k.part = p.part AND k.uid = p.uid AND k.position = p.parent"
+)
 _STATE = "s.key, s.version, s.create_us, s.update_us, s.expire_us, s.description, s.provenance, s.nbytes"
 _STATE_JOIN = "JOIN $.states s ON s.part = n.part AND s.uid = n.uid AND s.key = w.wanted"
 _LOCK = f"SELECT n.name, {columns_of('n', BOOK_COLUMNS)} {OF_NAMES} ORDER BY n.uid FOR UPDATE OF n"
@@ -86,6 +101,8 @@ _STATEMENTS = {
     "item_ends": "SELECT n.name, i.id, h.update_us, h.expire_us, h.provenance"
     f" FROM {_TEXTS} {_BY_ID} {_HISTORY_JOIN}",
     "positions": f"SELECT n.name, {_ITEM} FROM {_NUMBERS} {_BY_POSITION}",
+    "families": _FAMILY.replace("{asked}", f"{_TEXTS} {_BY_ID}"),
+    "families_at": _FAMILY.replace("{asked}", f"{_NUMBERS} {_BY_POSITION}"),
     "states": f"SELECT n.name, {_STATE} FROM {_TEXTS} {_STATE_JOIN}",
     "state_ends": "SELECT n.name, s.key, h.update_us, h.expire_us, h.provenance"
     f" FROM {_TEXTS} {_STATE_JOIN}"
@@ -105,7 +122,7 @@ _STATEMENTS = {
     " JOIN $.changes c ON c.part = n.part AND c.uid = n.uid AND c.revision > w.wanted"
     " LEFT JOIN $.items i ON i.uid + 0 = n.uid AND i.id = c.subject ORDER BY c.revision",
 }
-_OF_NUMBERS = ("positions", "since")
+_OF_NUMBERS = ("positions", "families_at", "since")
 FIND_REQUEST = _STATEMENTS["requests"]
 
 
@@ -155,13 +172,14 @@ def _wanted(needs: Mapping[str, Sequence[Needs]]) -> dict[str, _Wanted]:
     for name, some in needs.items():
         texts = {
             kind: {text_in(value) for each in some for value in getattr(each, kind)}
-            for kind in ("items", "states", "requests", "held", "held_requests")
+            for kind in ("items", "families", "states", "requests", "held", "held_requests")
         }
         for kind, values in texts.items():
             want(kind, name, values)
         want("item_ends", name, texts["items"])
         want("state_ends", name, texts["states"])
-        want("positions", name, {position for each in some for position in each.positions})
+        for kind in ("positions", "families_at"):
+            want(kind, name, {position for each in some for position in getattr(each, kind)})
         since = [each.since for each in some if each.since is not None]
         want("since", name, {min(since)} if since else set())
     return wanted
@@ -177,6 +195,10 @@ def _pages(
             page.seq_before, page.stamp_before = page.book.seq, page.book.stamp
         elif uids:
             page.next_uid = uids.pop()
+    for name, parent, expire_us, *row in _of(rows, "families") + _of(rows, "families_at"):
+        put_item(pages[name], tuple(row))
+        pages[name].links.add(row[1], parent)
+        pages[name].ends[parent] = expire_us
     for name, *row in _of(rows, "items") + _of(rows, "positions"):
         put_item(pages[name], tuple(row))
     for name, item_id, *ended in _of(rows, "item_ends"):

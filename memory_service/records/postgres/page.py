@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from memory_service.indexes.view import Entry
 from memory_service.records.postgres.database import Row
 from memory_service.records.postgres.rows import ItemRow, StateRow
 from memory_service.records.postgres.schema import part_of
+from memory_service.records.rules.derivation import Links
 from memory_service.records.rules.history import Removal
 from memory_service.records.stored_values import NamespaceCounts, provenance_of
 
@@ -145,6 +146,8 @@ class Pending:
     """Positions whose version in the database is kept as history, and when it was replaced."""
     kept_items: list[tuple[ItemRow, int, bool]] = field(default_factory=list)
     """Versions written by the group, when they were replaced, and whether the database has the vector."""
+    parents: dict[int, Sequence[str]] = field(default_factory=dict)
+    """Ids of the parents of written items, by position, of those that have or had any."""
     fills: list[tuple[int, int, bytes | None]] = field(default_factory=list)
     """Position, key and vector."""
     uses: Counter[int] = field(default_factory=Counter)
@@ -187,6 +190,10 @@ class Page:
     held: dict[str, HeldWrite] = field(default_factory=dict)
     changes: list[tuple[int, int, str, int | None]] = field(default_factory=list)
     """Changes since the requested revision: number, type, subject, and the kind of the item."""
+    links: Links = field(default_factory=Links)
+    """All descendants of the items that the group removes with what was derived, and all their parents."""
+    ends: dict[int, int | None] = field(default_factory=dict)
+    """When each of these parents expires, by position."""
     pending: Pending = field(default_factory=Pending)
     seq_before: int = 0
     stamp_before: int = 0

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Awaitable, Callable
 
 from memory_service.records.base import CannotOpen
 from memory_service.records.postgres.database import Async, Database
+from memory_service.records.postgres.parents import link_parents
 
-FORMAT = 1
+FORMAT = 2
 PARTS = 1024
 
 
@@ -106,14 +108,24 @@ _TABLES = (
     "ALTER TABLE $.items ALTER COLUMN embedding SET STORAGE EXTERNAL",
     "ALTER TABLE $.item_history ALTER COLUMN embedding SET STORAGE EXTERNAL",
 )
+# Which items were made from which, by position. Items without parents have no rows.
+_PARENTS = (
+    """CREATE TABLE $.parents (
+        part int NOT NULL, uid bigint NOT NULL, parent bigint NOT NULL, child bigint NOT NULL,
+        PRIMARY KEY (part, uid, parent, child))""",
+    "CREATE INDEX parents_by_child ON $.parents (part, uid, child)",
+)
 OF_NAMESPACES = (
     *("items", "item_history", "uses", "states", "state_history", "changes", "journal", "requests"),
-    *("told_of", "removals", "quarantine", "snapshots"),
+    *("told_of", "removals", "quarantine", "snapshots", "parents"),
 )
 """Tables with rows of namespaces, except the table of namespaces."""
 
-# The statements that migrate tables to a format from the one before.
-_MIGRATIONS: dict[int, tuple[str, ...]] = {1: _TABLES}
+# The steps that migrate tables to a format from the one before.
+_MIGRATIONS: dict[int, tuple[str | Callable[[Async, Database], Awaitable[None]], ...]] = {
+    1: _TABLES,
+    2: (*_PARENTS, link_parents),
+}
 
 
 async def prepare(connection: Async, database: Database) -> None:
@@ -136,8 +148,11 @@ async def prepare(connection: Async, database: Database) -> None:
         if found == FORMAT:
             return
         for number in range(found + 1, FORMAT + 1):
-            for statement in _MIGRATIONS[number]:
-                await connection.execute(database.sql(statement))
+            for step in _MIGRATIONS[number]:
+                if isinstance(step, str):
+                    await connection.execute(database.sql(step))
+                else:
+                    await step(connection, database)
         await connection.execute(
             database.sql(
                 "INSERT INTO $.settings (name, value) VALUES ('format', %s)"

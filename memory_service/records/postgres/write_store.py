@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from memory_service.data_model import Receipt, RequestKey, Since
+from memory_service.data_model import ItemWrite, Receipt, RequestKey, Since
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -23,6 +23,7 @@ from memory_service.records.postgres.requests import receipt_of
 from memory_service.records.postgres.rows import text_in
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.postgres.store_core import StoreCore
+from memory_service.records.rules.derivation import parents_of
 from memory_service.records.terms import terms_of
 from memory_service.runtime.caller import ANYBODY, Caller
 
@@ -38,11 +39,12 @@ class PostgresWriteStore(StoreCore, WriteStore):
         request: RequestKey | None = None,
         released: str = "",
         unchanged: Since | None = None,
+        facts: Collection[str] = (),
         by: Caller = ANYBODY,
     ) -> Receipt:
         terms = await terms_of(self._analyzer, operations)
         needs = Needs(
-            items=[], positions=[], states=[],
+            items=[], positions=[], families=[], families_at=[], states=[],
             requests=[request.id] if request else [],
             held=[released] if released else [],
             since=unchanged.revision if unchanged else None,
@@ -52,7 +54,7 @@ class PostgresWriteStore(StoreCore, WriteStore):
 
         def apply_all(page: Page) -> Receipt:
             return apply(
-                page, operations, terms, request, by, released, unchanged,
+                page, operations, terms, request, by, released, unchanged, facts,
                 keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
             )  # fmt: skip
 
@@ -69,15 +71,30 @@ def _name(operation: Operation, needs: Needs) -> None:
     match operation:
         case AddItems(writes):
             needs.items += [write.item.id for write in writes if not write.new_id]
+            for write in writes:
+                _name_parents(write, needs)
         case ReplaceItem(write):
             needs.items.append(write.item.id)
-        case RemoveItem(item_id):
+            _name_parents(write, needs)
+        case RemoveItem(item_id, derived=derived):
             needs.items.append(item_id)
+            if derived:
+                needs.families.append(item_id)
         case RemoveItems(item_ids):
             needs.items += item_ids
-        case RemoveAt(positions):
+        case RemoveAt(positions, derived=derived):
             needs.positions += positions
+            if derived:
+                needs.families_at += positions
         case SaveStates(writes):
             needs.states += [write.key for write in writes]
         case RemoveState(key):
             needs.states.append(key)
+
+
+def _name_parents(write: ItemWrite, needs: Needs) -> None:
+    """Add the parents of an item; if it may exist, its descendants then descend from these too."""
+    if parents := parents_of(write.item):
+        needs.items += parents
+        if not write.new_id:
+            needs.families.append(write.item.id)

@@ -45,7 +45,7 @@ def grows(operations: Sequence[Operation]) -> bool:
         match operation:
             case ReplaceItem() | SaveStates():
                 return True
-            case AddItems(writes):
+            case AddItems(writes, forgets=False):
                 added += len(writes)
             case RemoveItems(item_ids):
                 removed += len(item_ids)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 
 from memory_service.data_model import ChangeType, ItemKind, Receipt, RequestKey, Since
+from memory_service.errors import MemoryServiceError
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -14,6 +16,11 @@ from memory_service.operations import (
     RemoveState,
     ReplaceItem,
     SaveStates,
+)
+from memory_service.records.rules.derivation import (
+    check_facts,
+    named_ids,
+    named_positions,
 )
 from memory_service.records.rules.items import (
     check_unchanged,
@@ -37,13 +44,22 @@ from memory_service.records.sqlite.item_writes import (
     stored_items,
 )
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome, earlier, finish
+from memory_service.records.sqlite.parents import derived_keys, have_children, kinds_of
 from memory_service.records.sqlite.quarantine_writes import check_held, let_go
-from memory_service.records.sqlite.schema import key_of
+from memory_service.records.sqlite.schema import POSITION_MAX, key_of
 from memory_service.records.sqlite.state_writes import put_state, remove_state, stored_state
 from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
 
 Step = Callable[[Book, Outcome], int]
 """Makes the changes of a checked operation, and returns how many items or states it wrote or removed."""
+
+
+class ManyDerived(MemoryServiceError):
+    """A write that was to be applied on the event loop would remove too much as derived."""
+
+    def __init__(self) -> None:
+        super().__init__("OVERLOADED", "much was derived from the items to delete")
 
 
 def apply(
@@ -56,8 +72,13 @@ def apply(
     by: Caller,
     released: str = "",
     unchanged: Since | None = None,
+    facts: Collection[str] = (),
+    derived_max: int | None = None,
 ) -> Outcome:
-    """Apply operations, each with the terms of its items; see `WriteStore.write`."""
+    """Apply operations, each with the terms of its items; see `WriteStore.write`.
+
+    Raises ManyDerived if more than `derived_max` items would be removed as derived.
+    """
     book = ledger.find(db, namespace)
     if released:
         check_held(db, book, namespace, released)
@@ -67,14 +88,16 @@ def apply(
         return replayed
     if unchanged is not None:
         _check_unchanged(db, book, unchanged)
-    plan = _Plan(db, ledger, namespace, book, by)
+    plan = _Plan(db, ledger, namespace, book, by, operations)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
+    plan.check_derived(facts, derived_max)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0), began=began)
     if released:
         let_go(db, ledger, book, released)
     outcome.receipt.counts = [step(book, outcome) for step in steps]
+    outcome.receipt.derived_counts = plan.derived_counts if any(plan.derived_counts) else []
     book.dimension, book.model = plan.rule.dimension, plan.rule.model
     return finish(db, book, request, outcome)
 
@@ -82,13 +105,27 @@ def apply(
 class _Plan:
     """Checks operations against a namespace as it is before the write."""
 
-    def __init__(self, db: Connection, ledger: Ledger, namespace: str, book: Book | None, by: Caller) -> None:
+    def __init__(
+        self,
+        db: Connection,
+        ledger: Ledger,
+        namespace: str,
+        book: Book | None,
+        by: Caller,
+        operations: Sequence[Operation],
+    ) -> None:
         self._db, self._ledger, self._by = db, ledger, by
         self._namespace, self._book = namespace, book
         self.rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
+        self.derived_counts: list[int] = []
+        """How many items each operation removes as derived."""
+        self._derived: dict[str, StoredItem] = {}
+        self._gone: set[int] = set()
+        self._operations = operations
 
     def step(self, operation: Operation, terms: Sequence[bytes]) -> Step:
         """Check an operation and return the step that makes its changes."""
+        self.derived_counts.append(0)
         match operation:
             case AddItems():
                 return self._add(operation, terms)
@@ -97,7 +134,8 @@ class _Plan:
             case RemoveItem():
                 return self._remove(operation)
             case RemoveItems():
-                return self._remove_all(stored_items(self._db, self._book, operation.item_ids))
+                found = stored_items(self._db, self._book, operation.item_ids)
+                return self._remove_all(found, derived=False)
             case RemoveAt():
                 return self._remove_at(operation)
             case SaveStates():
@@ -144,6 +182,7 @@ class _Plan:
     def _remove(self, operation: RemoveItem) -> Step:
         item_id = operation.item_id
         stored = item_to_remove(self._namespace, operation, stored_item(self._db, self._book, item_id))
+        derived = self._derived_from([] if stored is None else [stored.key], derived=operation.derived)
 
         def step(book: Book, outcome: Outcome) -> int:
             if stored is None:
@@ -152,23 +191,57 @@ class _Plan:
             note_removal(self._db, self._ledger, book, self._by)
             outcome.effect.removed.append(position)
             outcome.receipt.removed_count += 1
+            outcome.effect.removed += remove_items(self._db, self._ledger, book, derived, self._by)
             return 1
 
         return step
 
-    def _remove_all(self, found: Mapping[str, StoredItem]) -> Step:
+    def _remove_all(self, found: Mapping[str, StoredItem], *, derived: bool) -> Step:
+        also = self._derived_from([stored.key for stored in found.values()], derived=derived)
+
         def step(book: Book, outcome: Outcome) -> int:
             removed = remove_items(self._db, self._ledger, book, found, self._by)
             outcome.effect.removed += removed
             outcome.receipt.removed_count += len(removed)
+            outcome.effect.removed += remove_items(self._db, self._ledger, book, also, self._by)
             return len(removed)
 
         return step
 
+    def _derived_from(self, keys: Sequence[int], *, derived: bool) -> dict[str, StoredItem]:
+        """Note that items go; return what goes with them."""
+        self._gone.update(keys)
+        if not derived or not keys:
+            return {}
+        if not have_children(self._db, self._gone):
+            return {}
+        going = derived_keys(self._db, self._gone, self._spared, now_us())
+        self._gone.update(going)
+        found = stored_at(self._db, self._book, [key & POSITION_MAX for key in going])
+        self.derived_counts[-1] = len(found)
+        self._derived |= found
+        return found
+
+    @cached_property
+    def _spared(self) -> set[int]:
+        """The keys of the items that the operations name, which do not go as derived."""
+        assert self._book is not None
+        named = stored_items(self._db, self._book, named_ids(self._operations)).values()
+        positions = named_positions(self._operations)
+        return {stored.key for stored in named} | {key_of(self._book.uid, place) for place in positions}
+
+    def check_derived(self, facts: Collection[str], derived_max: int | None) -> None:
+        """Check what goes as derived. Raises FactsDerived and ManyDerived."""
+        if derived_max is not None and len(self._derived) > derived_max:
+            raise ManyDerived
+        if self._derived or facts:
+            kinds = kinds_of(self._db, [stored.key for stored in self._derived.values()])
+            check_facts(facts, ((item_id, kinds[of.key]) for item_id, of in self._derived.items()))
+
     def _remove_at(self, operation: RemoveAt) -> Step:
         found = stored_at(self._db, self._book, operation.positions)
         check_unwritten(operation, found.values(), self._book.revision if self._book else 0)
-        return self._remove_all(found)
+        return self._remove_all(found, derived=operation.derived)
 
     def _save(self, operation: SaveStates) -> Step:
         db, book = self._db, self._book

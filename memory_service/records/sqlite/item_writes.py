@@ -25,6 +25,12 @@ from memory_service.records.sqlite.history import (
 )
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_items
 from memory_service.records.sqlite.ledger import Book, Ledger, Outcome
+from memory_service.records.sqlite.parents import (
+    forget_all_kin,
+    forget_kin,
+    keep_parents,
+    replace_parents,
+)
 from memory_service.records.sqlite.rows import (
     INSERT_ITEM,
     RECORD_USES,
@@ -106,6 +112,7 @@ def remove_items(
         forget_told_of_items(db, book.uid, found)
         db.execute("DELETE FROM item_history WHERE key IN (SELECT value FROM json_each(?))", (keys,))
         db.execute("DELETE FROM items WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+        forget_all_kin(db, [stored.key for stored in found.values()])
     return [stored.position for stored in found.values()]
 
 
@@ -134,6 +141,7 @@ def put_item(
     item.revision = item.position = ledger.change(db, book, ChangeType.ITEM_ADDED, item.id)
     its_key = _vector_key(book, item, waits)
     db.execute(INSERT_ITEM, item_row(book.uid, write, terms, its_key))
+    keep_parents(db, book.uid, item)
     book.item_count += 1
     book.count_vector(its_key, 1)
     outcome.effect.added.append(book.entry(write, terms))
@@ -192,6 +200,7 @@ def put_version(
         db.execute(UPDATE_ITEM, row)
         book.count_vector(stored.vector_key, -1)
         book.count_vector(its_key, 1)
+    replace_parents(db, book.uid, item)
 
 
 def remove_item(
@@ -202,6 +211,7 @@ def remove_item(
     ledger.change(db, book, kind, item_id)
     forget_versions(db, stored.key)
     forget_told_of_item(db, book.uid, item_id)
+    forget_kin(db, stored.key)
     db.execute("DELETE FROM items WHERE key = ?", (stored.key,))
     book.item_count -= 1
     book.count_vector(stored.vector_key, -1)

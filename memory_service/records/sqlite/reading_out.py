@@ -139,6 +139,11 @@ TABLES = (
         _plain("id reason body held_us expire_us writer credential_id request_id digest"),
         "quarantine WHERE uid = :uid ORDER BY id",
     ),
+    SourceTable(
+        "parents",
+        (("parent", f"parent & {POSITION_MAX}"), ("child", f"child & {POSITION_MAX}")),
+        f"parents WHERE parent {_OF_KEYS} ORDER BY parent, child",
+    ),
 )
 """All data of a namespace, except its own row and snapshots."""
 NAMESPACE = _plain(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from memory_service.data_model import ItemKind
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.records.base import CannotOpen
 from memory_service.records.rules.vectors import REVISION_BITS
@@ -250,6 +251,20 @@ _STATES_BY_ROW = (
     "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
 )
 
+# Which items were made from which, by their keys. Items without parents have no rows.
+_PARENTS = (
+    "CREATE TABLE parents (parent INTEGER NOT NULL, child INTEGER NOT NULL, PRIMARY KEY (parent, child))"
+    " WITHOUT ROWID",
+    "CREATE INDEX parents_by_child ON parents (child)",
+    # The parents in the provenance, and the message that a response answers; see `rules/derivation.py`.
+    "INSERT OR IGNORE INTO parents (parent, child) SELECT p.key, i.key FROM items i"
+    " CROSS JOIN json_each(i.provenance, '$.parent_ids') named JOIN items p"
+    " ON p.uid = i.uid AND p.id = named.value WHERE i.provenance IS NOT NULL AND p.key <> i.key",
+    "INSERT OR IGNORE INTO parents (parent, child) SELECT p.key, i.key FROM items i JOIN items p"
+    " ON p.uid = i.uid AND p.id = i.facet ->> '$.tags.in_response_to'"
+    f" WHERE i.facet ->> 'kind' = {int(ItemKind.RESPONSE)} AND p.key <> i.key",
+)
+
 # The steps that migrate a database to each format from the previous one. A new database begins with _TABLES.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: _FACETS,
@@ -258,11 +273,12 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     5: (*_QUARANTINE, _USED_ITEMS),
     6: _ANSWERS,
     7: _STATES_BY_ROW,
+    8: _PARENTS,
 }
 FORMAT = max(_MIGRATIONS)
 TABLES = (
     *("meta", "namespaces", "items", "states", "changes", "snapshots", "requests"),
-    *("item_history", "state_history", "removals", "quarantine", "answers", "told_of"),
+    *("item_history", "state_history", "removals", "quarantine", "answers", "told_of", "parents"),
 )
 """All tables of this and earlier formats."""
 TRIGGERS = frozenset({_ANSWER_FORGOTTEN})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from memory_service.data_model import Receipt, RequestKey, Since
 from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItems, SaveStates
 from memory_service.records.base import WriteStore
 from memory_service.records.rules.items import grows
-from memory_service.records.sqlite.applying import apply
+from memory_service.records.sqlite.applying import ManyDerived, apply
 from memory_service.records.sqlite.commit_queue import HEAVY_ITEMS
 from memory_service.records.sqlite.connection import Connection, translated
 from memory_service.records.sqlite.kept_answers import find_receipt
@@ -29,6 +29,7 @@ class SqliteWriteStore(StoreCore, WriteStore):
         request: RequestKey | None = None,
         released: str = "",
         unchanged: Since | None = None,
+        facts: Collection[str] = (),
         by: Caller = ANYBODY,
     ) -> Receipt:
         info = self._info(namespace) if unchanged else None
@@ -37,16 +38,25 @@ class SqliteWriteStore(StoreCore, WriteStore):
         heavy = sum(map(_size, operations)) + behind > HEAVY_ITEMS
         terms = await terms_of(self._analyzer, operations)
 
-        def apply_all(db: Connection) -> Outcome:
-            return apply(db, self._ledger, namespace, operations, terms, request, by, released, unchanged)
+        async def write(heavy: bool) -> Receipt:
+            def apply_all(db: Connection) -> Outcome:
+                return apply(
+                    db, self._ledger, namespace, operations, terms, request, by, released, unchanged, facts,
+                    None if heavy else HEAVY_ITEMS,
+                )  # fmt: skip
 
-        if grows(operations):
-            receipt = await self._grow(namespace, by, apply_all, request, heavy=heavy)
-        else:
-            receipt = await self._write(namespace, by, apply_all, heavy=heavy, shrinks=True)
-        if heavy:
-            await self._follower.absorb(namespace)
-        return receipt
+            if grows(operations):
+                receipt = await self._grow(namespace, by, apply_all, request, heavy=heavy)
+            else:
+                receipt = await self._write(namespace, by, apply_all, heavy=heavy, shrinks=True)
+            if heavy:
+                await self._follower.absorb(namespace)
+            return receipt
+
+        try:
+            return await write(heavy)
+        except ManyDerived:
+            return await write(heavy=True)
 
     async def find_receipt(self, namespace: str, request: RequestKey) -> Receipt | None:
         info = self._info(namespace)

@@ -44,6 +44,10 @@ const (
 	ItemKind_ITEM_KIND_DOCUMENT ItemKind = 5
 	// A fragment of a document of KnowledgeService.
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
+	// A file of FileService. Searches find its fragments, not the file itself.
+	ItemKind_ITEM_KIND_FILE ItemKind = 8
+	// A fragment of a file of FileService.
+	ItemKind_ITEM_KIND_FILE_FRAGMENT ItemKind = 9
 )
 
 // Enum value maps for ItemKind.
@@ -56,15 +60,19 @@ var (
 		4: "ITEM_KIND_USER_MEMORY",
 		5: "ITEM_KIND_DOCUMENT",
 		6: "ITEM_KIND_FRAGMENT",
+		8: "ITEM_KIND_FILE",
+		9: "ITEM_KIND_FILE_FRAGMENT",
 	}
 	ItemKind_value = map[string]int32{
-		"ITEM_KIND_UNSPECIFIED": 0,
-		"ITEM_KIND_MESSAGE":     1,
-		"ITEM_KIND_RESPONSE":    2,
-		"ITEM_KIND_REFLECTION":  3,
-		"ITEM_KIND_USER_MEMORY": 4,
-		"ITEM_KIND_DOCUMENT":    5,
-		"ITEM_KIND_FRAGMENT":    6,
+		"ITEM_KIND_UNSPECIFIED":   0,
+		"ITEM_KIND_MESSAGE":       1,
+		"ITEM_KIND_RESPONSE":      2,
+		"ITEM_KIND_REFLECTION":    3,
+		"ITEM_KIND_USER_MEMORY":   4,
+		"ITEM_KIND_DOCUMENT":      5,
+		"ITEM_KIND_FRAGMENT":      6,
+		"ITEM_KIND_FILE":          8,
+		"ITEM_KIND_FILE_FRAGMENT": 9,
 	}
 )
 
@@ -526,8 +534,8 @@ type MemoryItem struct {
 	//	*MemoryItem_Text
 	//	*MemoryItem_Data
 	Content isMemoryItem_Content `protobuf_oneof:"content"`
-	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Times are used to
-	// filter, never to order: items are ordered by when they were written.
+	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Unless a request has
+	// `order_by`, items are ordered by when they were added, not by this time.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When the item was last written. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -1963,7 +1971,13 @@ type RetrieveOptions struct {
 	MinTrust *float64 `protobuf:"fixed64,22,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items and neighbours from one of these sources; SOURCE_KIND_UNSPECIFIED means an unknown
 	// source. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the results, as in ListRequest; the first `limit` are returned. Empty: the newest items.
+	// Only without a query; not with max_tokens.
+	OrderBy string `protobuf:"bytes,24,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of results to leave out: the first in the order of `order_by`, without it the newest. 0:
+	// none. Only without a query.
+	Skip          int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2157,6 +2171,20 @@ func (x *RetrieveOptions) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *RetrieveOptions) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *RetrieveOptions) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
@@ -2794,7 +2822,7 @@ type ListRequest struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Only items that match this expression, as in RetrieveOptions. Empty: all.
 	Filter string `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Reverse the order. False: oldest first.
+	// Reverse the order. False: oldest first. Not with order_by.
 	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,10,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
@@ -2804,7 +2832,15 @@ type ListRequest struct {
 	// The minimum trust of the items, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,12,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items from one of these sources, as in RetrieveOptions. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the items: "create_time", "update_time", "revision" (of the item) or "metadata.KEY", then
+	// nothing, "asc" or "desc", for example "update_time desc". Metadata ascend by type: null, false, true,
+	// numbers, texts by code point (the first 256), lists and objects. Items without the value come last in
+	// both directions; equal ones are ordered by when they were added. An item changed between two pages
+	// may come twice or not at all; others come once. Empty: insertion order.
+	OrderBy string `protobuf:"bytes,14,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of items to leave out at the beginning. 0: none.
+	Skip          int32 `protobuf:"varint,15,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2928,6 +2964,20 @@ func (x *ListRequest) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *ListRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *ListRequest) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ListResponse is one page of items.
@@ -3355,7 +3405,9 @@ type DeleteRequest struct {
 	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from this item.
+	KeepDerived   bool `protobuf:"varint,5,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3418,11 +3470,20 @@ func (x *DeleteRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteResponse is the result of Delete.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision of the namespace after the deletion.
-	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The number of other items that were deleted because they were made only from this one.
+	DerivedCount  int64 `protobuf:"varint,2,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3464,6 +3525,13 @@ func (x *DeleteResponse) GetRevision() int64 {
 	return 0
 }
 
+func (x *DeleteResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
+}
+
 // DeleteWhereRequest is the conditions on the items to delete. At least one of session_id, labels, kinds,
 // filter, start_time and end_time is required.
 type DeleteWhereRequest struct {
@@ -3489,7 +3557,9 @@ type DeleteWhereRequest struct {
 	// unchanged. Empty: begin.
 	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Makes a retry safe, as in AddRequest. Each page needs a different one.
-	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from the items that match.
+	KeepDerived   bool `protobuf:"varint,11,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3594,16 +3664,26 @@ func (x *DeleteWhereRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteWhereRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteWhereResponse is the result of DeleteWhere.
 type DeleteWhereResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of items that were deleted, or with `dry_run` would be.
+	// The number of matching items that were deleted, or with `dry_run` would be.
 	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// The revision of the namespace after the deletion.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The token to delete the rest with; items that were added after the first call stay. Empty: nothing
 	// is left.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The number of other items that were deleted because they were made only from those. 0 with
+	// `dry_run`.
+	DerivedCount  int64 `protobuf:"varint,4,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3657,6 +3737,13 @@ func (x *DeleteWhereResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *DeleteWhereResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
+	}
+	return 0
 }
 
 // BatchWriteRequest is a list of operations to apply atomically.
@@ -4006,7 +4093,10 @@ type DeleteOperation struct {
 	// Delete only if this is the item's current revision. Unset: delete unconditionally.
 	ExpectedRevision *int64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// Do nothing if there is no such item. False: the batch is rejected with ITEM_NOT_FOUND.
-	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	AllowMissing bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// Keep what was made only from the item. Otherwise it is deleted too, except items that another
+	// operation of the batch names.
+	KeepDerived   bool `protobuf:"varint,4,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4062,6 +4152,13 @@ func (x *DeleteOperation) GetAllowMissing() bool {
 	return false
 }
 
+func (x *DeleteOperation) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteWhereOperation deletes the items that match all of its conditions, of which at least one is
 // required. The fields are those of DeleteWhereRequest.
 type DeleteWhereOperation struct {
@@ -4077,7 +4174,9 @@ type DeleteWhereOperation struct {
 	// Only items with a create_time at or after this. Unset: no bound.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only items with a create_time before this. Unset: no bound.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Keep what was made only from the items that match, as in DeleteOperation.
+	KeepDerived   bool `protobuf:"varint,7,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4152,6 +4251,13 @@ func (x *DeleteWhereOperation) GetEndTime() *timestamppb.Timestamp {
 		return x.EndTime
 	}
 	return nil
+}
+
+func (x *DeleteWhereOperation) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
 }
 
 // SaveStateOperation saves a state. The fields are those of SaveStateRequest.
@@ -4382,8 +4488,10 @@ type WriteResult struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether an item was skipped because its id exists.
 	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// The number of items or states that were deleted.
-	DeletedCount  int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The number of items or states that were deleted, without derived ones.
+	DeletedCount int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	// The number of other items that were deleted because they were made only from those.
+	DerivedCount  int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4470,6 +4578,13 @@ func (x *WriteResult) GetSkipped() bool {
 func (x *WriteResult) GetDeletedCount() int64 {
 	if x != nil {
 		return x.DeletedCount
+	}
+	return 0
+}
+
+func (x *WriteResult) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
 	}
 	return 0
 }
@@ -4966,6 +5081,162 @@ func (*ExportResponse_Item) isExportResponse_Record() {}
 
 func (*ExportResponse_State) isExportResponse_Record() {}
 
+// ReplaceText replaces a text of a file that occurs exactly once.
+type ReplaceText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text to replace, which may have several lines. Required.
+	OldText string `protobuf:"bytes,1,opt,name=old_text,json=oldText,proto3" json:"old_text,omitempty"`
+	// The new text. Empty: the old text is removed.
+	NewText       string `protobuf:"bytes,2,opt,name=new_text,json=newText,proto3" json:"new_text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceText) Reset() {
+	*x = ReplaceText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceText) ProtoMessage() {}
+
+func (x *ReplaceText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
+func (*ReplaceText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ReplaceText) GetOldText() string {
+	if x != nil {
+		return x.OldText
+	}
+	return ""
+}
+
+func (x *ReplaceText) GetNewText() string {
+	if x != nil {
+		return x.NewText
+	}
+	return ""
+}
+
+// InsertText inserts a text as separate lines: missing line breaks before and after it are added.
+type InsertText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Insert after this line. 0: before the first line. Beyond the last line: INVALID_FIELD.
+	AfterLine int32 `protobuf:"varint,1,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
+	// The text. Required.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertText) Reset() {
+	*x = InsertText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertText) ProtoMessage() {}
+
+func (x *InsertText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
+func (*InsertText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *InsertText) GetAfterLine() int32 {
+	if x != nil {
+		return x.AfterLine
+	}
+	return 0
+}
+
+func (x *InsertText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// AppendText adds a text to the end of a file.
+type AppendText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text. Required. It continues the last line, unless that ends with a line break.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppendText) Reset() {
+	*x = AppendText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppendText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppendText) ProtoMessage() {}
+
+func (x *AppendText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
+func (*AppendText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *AppendText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
@@ -5099,7 +5370,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xca\b\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xf9\b\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -5129,7 +5400,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06rerank\x18\x14 \x01(\bR\x06rerank\x12!\n" +
 	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x12 \n" +
 	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x18 \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x19 \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -5184,7 +5457,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
 	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfb\x04\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xaa\x05\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -5202,7 +5475,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	" \x01(\bR\x10includeEmbedding\x121\n" +
 	"\x05kinds\x18\v \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12 \n" +
 	"\tmin_trust\x18\f \x01(\x01H\x00R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x0e \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x0f \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -5239,16 +5514,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x0eUpdateResponse\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xa4\x01\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc7\x01\n" +
 	"\rDeleteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestIdB\x14\n" +
-	"\x12_expected_revision\",\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\x05 \x01(\bR\vkeepDerivedB\x14\n" +
+	"\x12_expected_revision\"Q\n" +
 	"\x0eDeleteResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x03R\brevision\"\xeb\x03\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12#\n" +
+	"\rderived_count\x18\x02 \x01(\x03R\fderivedCount\"\x8e\x04\n" +
 	"\x12DeleteWhereRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -5264,14 +5541,16 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"page_token\x18\t \x01(\tR\tpageToken\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\n" +
-	" \x01(\tR\trequestId\x1a9\n" +
+	" \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\v \x01(\bR\vkeepDerived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x01\n" +
 	"\x13DeleteWhereResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x93\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12#\n" +
+	"\rderived_count\x18\x04 \x01(\x03R\fderivedCount\"\x93\x01\n" +
 	"\x11BatchWriteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12A\n" +
 	"\n" +
@@ -5296,12 +5575,13 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\x8e\x01\n" +
+	"\x12_expected_revision\"\xb1\x01\n" +
 	"\x0fDeleteOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12#\n" +
-	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x14\n" +
-	"\x12_expected_revision\"\xfa\x02\n" +
+	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12!\n" +
+	"\fkeep_derived\x18\x04 \x01(\bR\vkeepDerivedB\x14\n" +
+	"\x12_expected_revision\"\x9d\x03\n" +
 	"\x14DeleteWhereOperation\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12K\n" +
@@ -5310,7 +5590,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\x129\n" +
 	"\n" +
 	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x1a9\n" +
+	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
+	"\fkeep_derived\x18\a \x01(\bR\vkeepDerived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfd\x01\n" +
@@ -5330,7 +5611,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x12BatchWriteResponse\x128\n" +
 	"\aresults\x18\x01 \x03(\v2\x1e.memory_service.v1.WriteResultR\aresults\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xc9\x02\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xee\x02\n" +
 	"\vWriteResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x18\n" +
@@ -5342,7 +5623,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x18\n" +
 	"\askipped\x18\a \x01(\bR\askipped\x12#\n" +
-	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\"K\n" +
+	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\x12#\n" +
+	"\rderived_count\x18\t \x01(\x03R\fderivedCount\"K\n" +
 	"\fResetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -5374,7 +5656,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemH\x00R\x04item\x125\n" +
 	"\x05state\x18\x02 \x01(\v2\x1d.memory_service.v1.StateEntryH\x00R\x05state\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevisionB\b\n" +
-	"\x06record*\xb9\x01\n" +
+	"\x06record\"C\n" +
+	"\vReplaceText\x12\x19\n" +
+	"\bold_text\x18\x01 \x01(\tR\aoldText\x12\x19\n" +
+	"\bnew_text\x18\x02 \x01(\tR\anewText\"?\n" +
+	"\n" +
+	"InsertText\x12\x1d\n" +
+	"\n" +
+	"after_line\x18\x01 \x01(\x05R\tafterLine\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\" \n" +
+	"\n" +
+	"AppendText\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text*\xea\x01\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ITEM_KIND_MESSAGE\x10\x01\x12\x16\n" +
@@ -5382,7 +5675,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14ITEM_KIND_REFLECTION\x10\x03\x12\x19\n" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
-	"\x12ITEM_KIND_FRAGMENT\x10\x06*\xcc\x01\n" +
+	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x12\n" +
+	"\x0eITEM_KIND_FILE\x10\b\x12\x1b\n" +
+	"\x17ITEM_KIND_FILE_FRAGMENT\x10\t*\xcc\x01\n" +
 	"\n" +
 	"SourceKind\x12\x1b\n" +
 	"\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5462,7 +5757,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                   // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),                 // 1: memory_service.v1.SourceKind
@@ -5524,43 +5819,46 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*Change)(nil),                  // 57: memory_service.v1.Change
 	(*ExportRequest)(nil),           // 58: memory_service.v1.ExportRequest
 	(*ExportResponse)(nil),          // 59: memory_service.v1.ExportResponse
-	nil,                             // 60: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                             // 61: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                             // 62: memory_service.v1.ListRequest.LabelsEntry
-	nil,                             // 63: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                             // 64: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),         // 65: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),   // 66: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),     // 67: google.protobuf.Duration
-	(*structpb.Value)(nil),          // 68: google.protobuf.Value
-	(*StateEntry)(nil),              // 69: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil),   // 70: google.protobuf.FieldMask
+	(*ReplaceText)(nil),             // 60: memory_service.v1.ReplaceText
+	(*InsertText)(nil),              // 61: memory_service.v1.InsertText
+	(*AppendText)(nil),              // 62: memory_service.v1.AppendText
+	nil,                             // 63: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                             // 64: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                             // 65: memory_service.v1.ListRequest.LabelsEntry
+	nil,                             // 66: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                             // 67: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),         // 68: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),   // 69: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),     // 70: google.protobuf.Duration
+	(*structpb.Value)(nil),          // 71: google.protobuf.Value
+	(*StateEntry)(nil),              // 72: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil),   // 73: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	65,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	66,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	66,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	66,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	60,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	65,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	68,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	69,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	69,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	69,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	63,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	68,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	67,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	70,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	66,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	69,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	66,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	65,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	69,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	68,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	65,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	68,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	68,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	71,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5570,19 +5868,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	69,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	72,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	61,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	66,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	64,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	69,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	66,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	69,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	67,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	70,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5593,21 +5891,21 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	62,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	66,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	65,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	69,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
 	36,  // 62: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
 	7,   // 63: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	70,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	73,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
 	7,   // 65: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
 	29,  // 66: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	63,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	66,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
 	0,   // 68: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	66,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	69,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
 	44,  // 71: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
 	45,  // 72: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
 	46,  // 73: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
@@ -5618,25 +5916,25 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 78: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 79: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 80: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	70,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	64,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	73,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	67,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
 	0,   // 83: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	66,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	68,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	67,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	69,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	69,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	71,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	70,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
 	52,  // 88: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
 	29,  // 89: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	66,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	66,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	66,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	67,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	69,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	69,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	69,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	70,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	57,  // 94: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
 	6,   // 95: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
 	7,   // 96: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	69,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	72,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
 	7,   // 98: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	69,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	72,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
 	16,  // 100: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
 	18,  // 101: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
 	20,  // 102: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
@@ -5722,7 +6020,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   58,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

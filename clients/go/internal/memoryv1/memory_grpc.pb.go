@@ -59,7 +59,7 @@ type MemoryServiceClient interface {
 	Retrieve(ctx context.Context, in *RetrieveRequest, opts ...grpc.CallOption) (*RetrieveResponse, error)
 	// Get returns one item. Errors: ITEM_NOT_FOUND.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
-	// List pages through the items of a namespace in insertion order.
+	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
 	// with the number of items that have it. It counts the items that List returns by default.
@@ -67,12 +67,15 @@ type MemoryServiceClient interface {
 	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
-	// Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
-	// facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+	// Delete removes the item, and what was made only from it: items that name it as a parent, facts
+	// extracted from it, responses, reflections and documents, and what was made only from those. An item
+	// with several parents is removed with the last of them. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH
+	// (ABORTED).
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
 	// DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
-	// What one call removes, it removes atomically. Documents, their fragments and memories about users
-	// are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+	// What one call removes, it removes atomically, with what was made only from it, as Delete does. Other
+	// documents, fragments and memories about users are removed by their own services. Errors:
+	// INVALID_FIELD if no condition is given.
 	DeleteWhere(ctx context.Context, in *DeleteWhereRequest, opts ...grpc.CallOption) (*DeleteWhereResponse, error)
 	// BatchWrite applies a list of operations on items and states atomically. All preconditions are
 	// checked against the namespace before the call; then the changes are made in the order of the
@@ -285,7 +288,7 @@ type MemoryServiceServer interface {
 	Retrieve(context.Context, *RetrieveRequest) (*RetrieveResponse, error)
 	// Get returns one item. Errors: ITEM_NOT_FOUND.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
-	// List pages through the items of a namespace in insertion order.
+	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
 	// with the number of items that have it. It counts the items that List returns by default.
@@ -293,12 +296,15 @@ type MemoryServiceServer interface {
 	// Update changes fields of an item, which keeps its place in the order of the namespace.
 	// Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
-	// Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
-	// facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+	// Delete removes the item, and what was made only from it: items that name it as a parent, facts
+	// extracted from it, responses, reflections and documents, and what was made only from those. An item
+	// with several parents is removed with the last of them. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH
+	// (ABORTED).
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 	// DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
-	// What one call removes, it removes atomically. Documents, their fragments and memories about users
-	// are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+	// What one call removes, it removes atomically, with what was made only from it, as Delete does. Other
+	// documents, fragments and memories about users are removed by their own services. Errors:
+	// INVALID_FIELD if no condition is given.
 	DeleteWhere(context.Context, *DeleteWhereRequest) (*DeleteWhereResponse, error)
 	// BatchWrite applies a list of operations on items and states atomically. All preconditions are
 	// checked against the namespace before the call; then the changes are made in the order of the

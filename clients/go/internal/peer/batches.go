@@ -22,12 +22,13 @@ func deleteWhere(client *memory.Client, in *fields) call {
 
 func (f *fields) deleteConditions() memory.DeleteConditions {
 	return memory.DeleteConditions{
-		SessionID: f.text("session_id"),
-		Labels:    f.labels("labels"),
-		Kinds:     each(f.enums("kinds"), kind),
-		Filter:    f.text("filter"),
-		StartTime: f.time("start_time"),
-		EndTime:   f.time("end_time"),
+		SessionID:   f.text("session_id"),
+		Labels:      f.labels("labels"),
+		Kinds:       each(f.enums("kinds"), kind),
+		Filter:      f.text("filter"),
+		StartTime:   f.time("start_time"),
+		EndTime:     f.time("end_time"),
+		KeepDerived: f.flag("keep_derived"),
 	}
 }
 
@@ -86,6 +87,7 @@ func (f *fields) deleteOperation() *memory.DeleteOperation {
 		ID:               memory.MemoryItemId(f.text("id")),
 		ExpectedRevision: f.optionalInteger("expected_revision"),
 		AllowMissing:     f.flag("allow_missing"),
+		KeepDerived:      f.flag("keep_derived"),
 	}
 }
 
@@ -118,5 +120,6 @@ func writeResultOf(result memory.WriteResult) *memoryv1.WriteResult {
 		ExpireTime:   timeOf(result.ExpireTime),
 		Skipped:      result.Skipped,
 		DeletedCount: result.DeletedCount,
+		DerivedCount: result.DerivedCount,
 	}
 }

@@ -168,6 +168,8 @@ func filterOptions(in *fields) []memory.MemoryRetrieveOption {
 		memory.WithKinds(each(in.enums("kinds"), kind)...),
 		memory.WithPageSize(in.number("page_size")),
 		memory.WithSources(in.sources()...),
+		memory.WithOrderBy(in.text("order_by")),
+		memory.WithSkip(in.number("skip")),
 	}
 	if trust := in.optionalFloat("min_trust"); trust != nil {
 		options = append(options, memory.WithMinTrust(*trust))
@@ -232,6 +234,9 @@ func updateItem(client *memory.Client, in *fields) call {
 func deleteItem(client *memory.Client, in *fields) call {
 	client, options := scoped(client, in), writeOptions(in)
 	id := memory.MemoryItemId(in.text("id"))
+	if in.flag("keep_derived") {
+		options = append(options, memory.WithKeepDerived())
+	}
 	return func(ctx context.Context) (proto.Message, error) {
 		revision, err := client.Delete(ctx, id, options...)
 		return &memoryv1.DeleteResponse{Revision: revision}, err

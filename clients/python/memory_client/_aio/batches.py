@@ -24,14 +24,16 @@ class BatchMethods(Bound):
         filter: str = "",
         start_time: datetime | None = None,
         end_time: datetime | None = None,
+        keep_derived: bool = False,
         dry_run: bool = False,
         request_id: str | None = None,
     ) -> int:
-        """Remove all items that match every condition; return their number.
+        """Remove all items that match every condition, and what was made only from them; return the number of
+        those that match.
 
         At least one condition is required. The server removes up to 10,000 items per call, so several calls
         may be made: if one fails, the items of the earlier ones stay removed. Items that are added after the
-        first call are kept. Documents and facts are removed by `delete_document` and `delete_memory`.
+        first call are kept. Other documents and facts are removed by `delete_document` and `delete_memory`.
 
         Args:
             session_id: Only items of this conversation. Empty: of any.
@@ -40,6 +42,7 @@ class BatchMethods(Bound):
             filter: An expression over labels, metadata, role, kind and times, as in `retrieve`.
             start_time: Only items whose create_time is at or after it.
             end_time: Only items whose create_time is before it.
+            keep_derived: Keep what was made from them; see `delete`.
             dry_run: Count the items and remove none.
             request_id: Makes a retry of the first call safe; the others get new ids. None: a new id.
 
@@ -53,6 +56,7 @@ class BatchMethods(Bound):
             filter=filter,
             start_time=start_time,
             end_time=end_time,
+            keep_derived=keep_derived,
         )
         call = batches.delete_where(self._namespace, conditions, dry_run, request_id)
         return sum(count for page in await self._transport.all_pages(call) for count in page.entries)

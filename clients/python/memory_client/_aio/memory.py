@@ -53,7 +53,9 @@ class MemoryMethods(Bound):
         """Write one item. When this returns, it is on disk and every later read sees it.
 
         Args:
-            content: A text, data (a mapping of JSON values), a `ChatMessage` or a `ToolCallResult`.
+            content: A text, data (a mapping of JSON values), a `ChatMessage` or a `ToolCallResult`. A mapping
+                with "role" and "content" or "tool_calls" is a message in OpenAI's format and becomes a
+                `ChatMessage`.
             session_id: The conversation that the item belongs to.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with the item.
@@ -157,6 +159,8 @@ class MemoryMethods(Bound):
         max_tokens: int | None = None,
         rerank: bool = False,
         record_usage: bool = False,
+        order_by: str = "",
+        skip: int = 0,
         page_size: int = 0,
     ) -> Results:
         """Return what an agent needs for its next step.
@@ -191,6 +195,10 @@ class MemoryMethods(Bound):
             rerank: Reorder the best results by the server's reranker: slower, and often better. Only with a
                 query text.
             record_usage: Count each result as used once, for searches that weigh usage.
+            order_by: The order of the results, if there is no query: "create_time", "update_time", "revision"
+                or "metadata.KEY", with " desc" for descending. Empty: the newest items.
+            skip: Number of results to leave out, if there is no query: the first in this order, or the
+                newest.
             page_size: Number of results to fetch at a time; 0: as many as fit in a response.
 
         Returns:
@@ -222,6 +230,8 @@ class MemoryMethods(Bound):
             max_tokens=max_tokens,
             rerank=rerank,
             record_usage=record_usage,
+            order_by=order_by,
+            skip=skip,
             page_size=page_size,
         )
         return memory.results_of(await self._transport.all_pages(call))
@@ -247,11 +257,14 @@ class MemoryMethods(Bound):
         filter: str = "",
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
+        order_by: str = "",
+        skip: int = 0,
         page_size: int = 0,
     ) -> AsyncIterator[MemoryItem]:
-        """Yield the items in the order in which they were added, page by page.
+        """Yield the items in the order in which they were added, or in that of a field, page by page.
 
-        The filters are those of `retrieve`. `page_size` is the number to fetch at a time; 0: 100.
+        The filters and orders are those of `retrieve`. `skip` is the number to leave out at the beginning;
+        `page_size` is the number to fetch at a time; 0: 100.
         """
         call = memory.list_items(
             self._namespace,
@@ -265,6 +278,8 @@ class MemoryMethods(Bound):
             filter=filter,
             min_trust=min_trust,
             sources=sources,
+            order_by=order_by,
+            skip=skip,
             page_size=page_size,
         )
         return self._transport.entries(call)
@@ -315,18 +330,30 @@ class MemoryMethods(Bound):
         return await self._transport.unary(call)
 
     async def delete(
-        self, id: str, *, expected_revision: int | None = None, request_id: str | None = None
+        self,
+        id: str,
+        *,
+        expected_revision: int | None = None,
+        keep_derived: bool = False,
+        request_id: str | None = None,
     ) -> int:
-        """Remove an item; return the namespace's revision.
+        """Remove an item, and what was made only from it; return the namespace's revision.
 
-        Facts extracted from it and items that name it as a parent stay: delete the facts whose
-        `source.item_ids` contain its id.
+        Derived from an item are those that name it as a parent, facts extracted from it, responses,
+        reflections and documents, and what was made from these. An item with several parents is removed with
+        the last of them.
+
+        Args:
+            id: Id of the item.
+            expected_revision: Remove it only if this is its revision. None: in any case.
+            keep_derived: Keep what was made from it.
+            request_id: Makes a retry safe. None: a new id for this call.
 
         Raises:
             NotFound: The namespace has no item with this id.
             Conflict: The item's revision is not `expected_revision`.
         """
-        call = memory.delete(self._namespace, id, expected_revision, request_id)
+        call = memory.delete(self._namespace, id, expected_revision, keep_derived, request_id)
         return await self._transport.unary(call)
 
     async def reset(self, *, request_id: str | None = None) -> Removed:

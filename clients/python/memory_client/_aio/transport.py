@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 
+from memory_client._arguments import check_methods
 from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.resume import Resumption
 from memory_client._calls.servers import Attempts, Servers, header_of
@@ -167,13 +168,18 @@ class Transport:
                 raise error from None
             await asyncio.sleep(delay)
 
-    async def resumed(
+    def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
     ) -> AsyncGenerator[T, None]:
-        """Yield the values of a stream that resumes where it broke."""
+        """Return the values of a stream that resumes where it broke. Invalid arguments are raised at once."""
+        return self._resumed(call_after(resumption.position), call_after, resumption)
+
+    async def _resumed(
+        self, call: Call[Event[T]], call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
+    ) -> AsyncGenerator[T, None]:
         while True:
             try:
-                async with aclosing(self.stream(call_after(resumption.position))) as stream:
+                async with aclosing(self.stream(call)) as stream:
                     async for event in stream:
                         if resumption.accept(event):
                             assert event.value is not None
@@ -184,6 +190,7 @@ class Transport:
                 if delay is None:
                     raise
             await asyncio.sleep(delay)
+            call = call_after(resumption.position)
 
     async def upload(self, call: Call[T], requests: AsyncIterable[Any], timeout_s: float | None) -> T:
         """Run a call with many requests. An exception of `requests` ends the upload and is raised here.
@@ -288,3 +295,9 @@ class Bound:
 
     _transport: Transport
     _namespace: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the methods of a direct subclass name invalid arguments."""
+        super().__init_subclass__(**options)
+        if Bound in cls.__bases__:
+            check_methods(cls)

@@ -169,7 +169,7 @@ def list_quarantined(namespace: str, page_size: int) -> Call[Page[QuarantinedWri
 
 
 def review_quarantined(namespace: str, id: str, decision: QuarantineDecision | str) -> Call[ReviewedWrite]:
-    """Call ReviewQuarantined. Raises ValueError for an unknown decision."""
+    """Call ReviewQuarantined."""
     name = QuarantineDecision(decision).value.upper()
     request = admin_pb2.ReviewQuarantinedRequest(
         namespace=namespace,

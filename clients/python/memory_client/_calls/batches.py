@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
+from memory_client._arguments import converting
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._calls.fields import kind_numbers, set_times, set_ttl
 from memory_client._calls.memory import as_item, set_changes
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import degraded_to, new_item_from, on_duplicate_number, time_to
+from memory_client.errors import invalid
 from memory_client.found import Found
 from memory_client.operations import (
     AddOperation,
@@ -50,6 +52,7 @@ def _set_conditions(message: Any, conditions: DeleteWhereOperation) -> None:
     message.kinds.extend(kind_numbers(conditions.kinds))
     message.filter = conditions.filter
     set_times(message, start_time=conditions.start_time, end_time=conditions.end_time)
+    message.keep_derived = conditions.keep_derived
 
 
 def batch_write(
@@ -64,19 +67,20 @@ def batch_write(
 
 def _set_operation(message: memory_pb2.WriteOperation, operation: WriteOperation, where: str) -> None:
     if type(operation) not in _WRITERS:
-        raise TypeError(f"{where} is a {type(operation).__name__}, not an operation")
+        raise invalid(where, f"is a {type(operation).__name__}, not an operation")
     name, write = _WRITERS[type(operation)]
     target = getattr(message, name)
     target.SetInParent()
-    write(target, operation, f"{where}.{name}")
+    with converting(operation, type(operation), f"{where}.{name}"):
+        write(target, operation)
 
 
-def _set_add(message: memory_pb2.AddOperation, operation: AddOperation, where: str) -> None:
+def _set_add(message: memory_pb2.AddOperation, operation: AddOperation) -> None:
     message.item.CopyFrom(new_item_from(as_item(operation.item)))
     message.on_duplicate = on_duplicate_number(operation.on_duplicate)
 
 
-def _set_update(message: memory_pb2.UpdateOperation, operation: UpdateOperation, where: str) -> None:
+def _set_update(message: memory_pb2.UpdateOperation, operation: UpdateOperation) -> None:
     message.item.id = operation.id
     changes = {field.name: getattr(operation, field.name) for field in fields(operation)}
     set_changes(message, {name: value for name, value in changes.items() if name not in _SETTINGS})
@@ -84,24 +88,21 @@ def _set_update(message: memory_pb2.UpdateOperation, operation: UpdateOperation,
         message.expected_revision = operation.expected_revision
 
 
-def _set_delete(message: memory_pb2.DeleteOperation, operation: DeleteOperation, where: str) -> None:
+def _set_delete(message: memory_pb2.DeleteOperation, operation: DeleteOperation) -> None:
     message.id = operation.id
     message.allow_missing = operation.allow_missing
+    message.keep_derived = operation.keep_derived
     if operation.expected_revision is not None:
         message.expected_revision = operation.expected_revision
 
 
-def _set_delete_where(
-    message: memory_pb2.DeleteWhereOperation, operation: DeleteWhereOperation, where: str
-) -> None:
+def _set_delete_where(message: memory_pb2.DeleteWhereOperation, operation: DeleteWhereOperation) -> None:
     _set_conditions(message, operation)
 
 
-def _set_save_state(
-    message: memory_pb2.SaveStateOperation, operation: SaveStateOperation, where: str
-) -> None:
+def _set_save_state(message: memory_pb2.SaveStateOperation, operation: SaveStateOperation) -> None:
     message.key = operation.key
-    message.value.CopyFrom(value_from(operation.value, f"{where}.value"))
+    message.value.CopyFrom(value_from(operation.value, "value"))
     set_ttl(message, operation.ttl)
     if operation.expected_version is not None:
         message.expected_version = operation.expected_version
@@ -109,16 +110,14 @@ def _set_save_state(
         message.description = operation.description
 
 
-def _set_delete_state(
-    message: memory_pb2.DeleteStateOperation, operation: DeleteStateOperation, where: str
-) -> None:
+def _set_delete_state(message: memory_pb2.DeleteStateOperation, operation: DeleteStateOperation) -> None:
     message.key = operation.key
     message.allow_missing = operation.allow_missing
     if operation.expected_version is not None:
         message.expected_version = operation.expected_version
 
 
-_WRITERS: dict[type, tuple[str, Callable[[Any, Any, str], None]]] = {
+_WRITERS: dict[type, tuple[str, Callable[[Any, Any], None]]] = {
     AddOperation: ("add", _set_add),
     UpdateOperation: ("update", _set_update),
     DeleteOperation: ("delete", _set_delete),
@@ -144,4 +143,5 @@ def _result(result: memory_pb2.WriteResult) -> WriteResult:
         expire_time=time_to(result, "expire_time"),
         skipped=result.skipped,
         deleted_count=result.deleted_count,
+        derived_count=result.derived_count,
     )

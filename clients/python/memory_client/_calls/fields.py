@@ -116,13 +116,9 @@ def found_of(pages: Iterable[Page[T]]) -> Found[T]:
 
 def kind_numbers(kinds: Sequence[ItemKind | str]) -> list[Any]:
     """Return the numbers of kinds of items."""
-    if isinstance(kinds, str):
-        raise TypeError("kinds must be a list of kinds, not a single kind")
     return [kind_number(kind) for kind in kinds]
 
 
 def source_numbers(sources: Sequence[SourceKind | str]) -> list[Any]:
     """Return the numbers of kinds of sources."""
-    if isinstance(sources, str):
-        raise TypeError("sources must be a list of sources, not a single source")
     return [source_number(source) for source in sources]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import TypeAlias
 
+from memory_client._arguments import converting
 from memory_client._calls.call import Call
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import degraded_to, imported_item_from, new_entry_from, on_duplicate_number
+from memory_client.errors import invalid
 from memory_client.models import ImportSummary, MemoryItem, OnDuplicate, StateEntry
 
 Records: TypeAlias = Iterable[MemoryItem | StateEntry]
@@ -45,17 +47,20 @@ class Batcher:
 
     def __init__(self, namespace: str, on_duplicate: OnDuplicate | str, batch_records: int) -> None:
         if not 1 <= batch_records <= _RECORDS_MAX:
-            raise ValueError(f"batch_records must be 1 to {_RECORDS_MAX}, not {batch_records}")
+            raise invalid("batch_records", f"must be 1 to {_RECORDS_MAX}, not {batch_records}")
         self._batch = memory_pb2.ImportRequest(
             namespace=namespace, on_duplicate=on_duplicate_number(on_duplicate)
         )
         self._batch_records = batch_records
         self._is_first = True
         self._bytes = 0
+        self._number = 0
 
     def add(self, record: MemoryItem | StateEntry) -> memory_pb2.ImportRequest | None:
         """Take a record; return a batch if it is full."""
-        proto = imported_item_from(record) if isinstance(record, MemoryItem) else new_entry_from(record)
+        with converting(record, MemoryItem | StateEntry, f"records[{self._number}]"):
+            proto = imported_item_from(record) if isinstance(record, MemoryItem) else new_entry_from(record)
+        self._number += 1
         size = proto.ByteSize()
         too_many = self._count() >= self._batch_records
         is_full = too_many or (self._count() > 0 and self._bytes + size > BATCH_BYTES)

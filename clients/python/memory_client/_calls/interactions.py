@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from memory_client._arguments import converting
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._calls.fields import (
     explanation_to,
@@ -126,7 +127,8 @@ def store_response(
     )
     if original_message is not None:
         original = pb.OriginalMessage(sender=original_message.sender, content=original_message.content)
-        set_times(original, create_time=original_message.create_time)
+        with converting(original_message, OriginalMessage, "original_message"):
+            set_times(original, create_time=original_message.create_time)
         request.original_message.CopyFrom(original)
     set_times(request, create_time=create_time)
     set_metadata(request, metadata)

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from memory_client._arguments import converting
 from memory_client._calls.call import Call, Event, Page, request_id_or_new
 from memory_client._calls.fields import explanation_to, kind_numbers, set_times, source_numbers
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import (
+    content_from,
     degraded_to,
     entry_to,
     enum_from,
@@ -77,7 +79,7 @@ def batch_add(
     """Call BatchAdd."""
     request = memory_pb2.BatchAddRequest(
         namespace=namespace,
-        items=[new_item_from(as_item(item)) for item in items],
+        items=_new_items(items),
         request_id=request_id_or_new(request_id),
         on_duplicate=on_duplicate_number(on_duplicate),
     )
@@ -86,6 +88,14 @@ def batch_add(
         return [item_to(item, response.degraded) for item in response.items]
 
     return Call(_SERVICE + "BatchAdd", request, memory_pb2.BatchAddResponse, read)
+
+
+def _new_items(items: Iterable[MemoryItem | Content]) -> list[memory_pb2.MemoryItem]:
+    messages = []
+    for index, item in enumerate(items):
+        with converting(item, MemoryItem | Content, f"items[{index}]"):
+            messages.append(new_item_from(as_item(item)))
+    return messages
 
 
 def as_item(item: MemoryItem | Content) -> MemoryItem:
@@ -117,6 +127,8 @@ def retrieve(
     max_tokens: int | None,
     rerank: bool,
     record_usage: bool,
+    order_by: str,
+    skip: int,
     page_size: int,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
@@ -137,6 +149,8 @@ def retrieve(
         max_tokens=max_tokens,
         rerank=rerank,
         record_usage=record_usage,
+        order_by=order_by,
+        skip=skip,
         page_size=page_size,
     )
     if mode is not None:
@@ -209,6 +223,8 @@ def list_items(
     filter: str,
     min_trust: float | None,
     sources: Sequence[SourceKind | str],
+    order_by: str,
+    skip: int,
     page_size: int,
 ) -> Call[Page[MemoryItem]]:
     """Call List for its first page."""
@@ -222,6 +238,8 @@ def list_items(
         filter=filter,
         min_trust=min_trust,
         sources=source_numbers(sources),
+        order_by=order_by,
+        skip=skip,
         page_size=page_size,
     )
     set_times(request, start_time=start_time, end_time=end_time)
@@ -284,7 +302,7 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
     if value is None:
         return  # In the mask but unset: the server clears it.
     if field == "content":
-        set_content(item, value)
+        set_content(item, content_from(value))
     elif field in ("session_id", "importance", "index"):
         setattr(item, field, value)
     elif field == "labels":
@@ -299,12 +317,15 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
         getattr(item, field).CopyFrom(timestamp_from(value, field))
 
 
-def delete(namespace: str, id: str, expected_revision: int | None, request_id: str | None) -> Call[int]:
+def delete(
+    namespace: str, id: str, expected_revision: int | None, keep_derived: bool, request_id: str | None
+) -> Call[int]:
     """Call Delete; read the revision of the namespace."""
     request = memory_pb2.DeleteRequest(
         namespace=namespace,
         id=id,
         expected_revision=expected_revision,
+        keep_derived=keep_derived,
         request_id=request_id_or_new(request_id),
     )
 

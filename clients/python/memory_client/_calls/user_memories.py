@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from memory_client._arguments import converting
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._calls.fields import (
     decide_by_number,
@@ -29,6 +30,7 @@ from memory_client._calls.user_memory_values import (
     source_from,
     updated_to,
 )
+from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client._gen.memory_service.v1 import user_memory_pb2 as pb
 from memory_client.convert import message_from
 from memory_client.decisions import DecidedBy
@@ -322,7 +324,7 @@ def extract_memories(
     """Call ExtractMemories."""
     request = pb.ExtractMemoriesRequest(
         namespace=namespace,
-        messages=[message_from(message) for message in messages],
+        messages=_messages(messages),
         session_id=session_id,
         after_revision=after_revision,
         limit=limit,
@@ -347,6 +349,14 @@ def extract_memories(
         )
 
     return Call(_SERVICE + "ExtractMemories", request, pb.ExtractMemoriesResponse, read)
+
+
+def _messages(messages: Iterable[ChatMessage]) -> list[memory_pb2.ChatMessage]:
+    converted = []
+    for index, message in enumerate(messages):
+        with converting(message, ChatMessage, f"messages[{index}]"):
+            converted.append(message_from(message))
+    return converted
 
 
 def consolidate_memories(

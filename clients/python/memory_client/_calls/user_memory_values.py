@@ -24,7 +24,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
-from memory_client.values import struct_to
+from memory_client.values import listed, struct_to
 
 
 def category_number(category: MemoryCategory | str) -> Any:
@@ -34,8 +34,6 @@ def category_number(category: MemoryCategory | str) -> Any:
 
 def category_numbers(categories: Sequence[MemoryCategory | str]) -> list[Any]:
     """Return the numbers of categories."""
-    if isinstance(categories, str):
-        raise TypeError("categories must be a list of categories, not a single category")
     return [category_number(category) for category in categories]
 
 
@@ -47,7 +45,10 @@ def on_contradiction_number(value: OnContradiction | str | None) -> Any:
 def source_from(source: MemorySource) -> pb.MemorySource:
     """Convert the fields of a source that a caller sets."""
     return pb.MemorySource(
-        session_id=source.session_id, item_ids=source.item_ids, quote=source.quote, actor=source.actor
+        session_id=source.session_id,
+        item_ids=listed(source.item_ids, "source.item_ids"),
+        quote=source.quote,
+        actor=source.actor,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 
+from memory_client._arguments import check_methods
 from memory_client._calls.call import Call, Event, Page, T, paged
 from memory_client._calls.resume import Resumption
 from memory_client._calls.servers import Attempts, Servers, header_of
@@ -105,10 +106,15 @@ class Transport:
     def resumed(
         self, call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
     ) -> Generator[T, None, None]:
-        """Yield the values of a stream that resumes where it broke."""
+        """Return the values of a stream that resumes where it broke. Invalid arguments are raised at once."""
+        return self._resumed(call_after(resumption.position), call_after, resumption)
+
+    def _resumed(
+        self, call: Call[Event[T]], call_after: Callable[[int | None], Call[Event[T]]], resumption: Resumption
+    ) -> Generator[T, None, None]:
         while True:
             try:
-                for event in self.stream(call_after(resumption.position)):
+                for event in self.stream(call):
                     if resumption.accept(event):
                         assert event.value is not None
                         yield event.value
@@ -118,6 +124,7 @@ class Transport:
                 if delay is None:
                     raise
             time.sleep(delay)
+            call = call_after(resumption.position)
 
     def upload(
         self,
@@ -208,3 +215,9 @@ class Bound:
 
     _transport: Transport
     _namespace: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the methods of a direct subclass name invalid arguments."""
+        super().__init_subclass__(**options)
+        if Bound in cls.__bases__:
+            check_methods(cls)

@@ -160,7 +160,7 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """List pages through the items of a namespace in insertion order.
+        """List pages through the items of a namespace in insertion order, or in the order of a field.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -183,8 +183,10 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Delete removes the item. Facts extracted from it and items that name it as a parent stay; delete the
-        facts whose `source.item_ids` contain its id. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH (ABORTED).
+        """Delete removes the item, and what was made only from it: items that name it as a parent, facts
+        extracted from it, responses, reflections and documents, and what was made only from those. An item
+        with several parents is removed with the last of them. Errors: ITEM_NOT_FOUND, REVISION_MISMATCH
+        (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -192,8 +194,9 @@ class MemoryServiceServicer(object):
 
     def DeleteWhere(self, request, context):
         """DeleteWhere removes every item that matches all of the given conditions, at most 10,000 per call.
-        What one call removes, it removes atomically. Documents, their fragments and memories about users
-        are removed by their own services. Errors: INVALID_FIELD if no condition is given.
+        What one call removes, it removes atomically, with what was made only from it, as Delete does. Other
+        documents, fragments and memories about users are removed by their own services. Errors:
+        INVALID_FIELD if no condition is given.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,0 +1,124 @@
+"""Which items were made from which, and what goes with them when they are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from memory_service.data_model import ANSWERED_TAG, UNATTRIBUTED, Item, ItemKind
+from memory_service.operations import (
+    AddItems,
+    Operation,
+    RemoveAt,
+    RemoveItem,
+    RemoveItems,
+    ReplaceItem,
+)
+from memory_service.records.base import FactsDerived
+
+
+def parents_of(item: Item) -> tuple[str, ...]:
+    """Return the ids of the items that an item was made from."""
+    parents = (item.provenance or UNATTRIBUTED).parent_ids
+    if item.facet is not None and item.facet.kind is ItemKind.RESPONSE:
+        answered = item.facet.tags.get(ANSWERED_TAG, "")
+        return (*parents, answered) if answered and answered not in parents else parents
+    return parents
+
+
+def removes_derived(operations: Iterable[Operation]) -> bool:
+    """Return whether a write removes what was derived from items."""
+    return any(isinstance(each, RemoveItem | RemoveAt) and each.derived for each in operations)
+
+
+def named_positions(operations: Iterable[Operation]) -> set[int]:
+    """Return the positions that operations name."""
+    return {
+        position
+        for operation in operations
+        if isinstance(operation, RemoveAt)
+        for position in operation.positions
+    }
+
+
+def named_ids(operations: Iterable[Operation]) -> set[str]:
+    """Return the ids of the items that operations name; a write does not remove these as derived."""
+    named: set[str] = set()
+    for operation in operations:
+        match operation:
+            case AddItems(writes):
+                named.update(write.item.id for write in writes)
+            case ReplaceItem(write):
+                named.add(write.item.id)
+            case RemoveItem(item_id):
+                named.add(item_id)
+            case RemoveItems(item_ids):
+                named.update(item_ids)
+    return named
+
+
+def check_facts(known: Collection[str], found: Iterable[tuple[str, ItemKind]]) -> None:
+    """Raise FactsDerived unless the facts among the items to remove as derived are those known."""
+    facts = {item_id for item_id, kind in found if kind is ItemKind.USER_MEMORY}
+    if facts != set(known):
+        raise FactsDerived(facts)
+
+
+class Links:
+    """Which items were made from which, by their positions; complete for what it is asked about."""
+
+    def __init__(self) -> None:
+        self._parents: dict[int, set[int]] = {}
+        self._children: dict[int, set[int]] = {}
+
+    def add(self, child: int, parent: int) -> None:
+        """Note that an item was made from another one."""
+        if child != parent:
+            self._parents.setdefault(child, set()).add(parent)
+            self._children.setdefault(parent, set()).add(child)
+
+    def put(self, child: int, parents: Iterable[int]) -> None:
+        """Replace the parents of an item."""
+        for parent in self._parents.pop(child, ()):
+            self._children[parent].discard(child)
+        for parent in parents:
+            self.add(child, parent)
+
+    def remove(self, position: int) -> None:
+        """Forget a removed item."""
+        self.put(position, ())
+        for child in self._children.pop(position, ()):
+            self._parents[child].discard(position)
+
+    def derived(
+        self, gone: Collection[int], spared: Collection[int], exists: Callable[[int], bool]
+    ) -> Sequence[int]:
+        """Return the positions of the items that were made only from items in `gone`, directly or not, in
+        order; without `gone` itself.
+
+        `gone` are the items that a write removes, `spared` those that it must not remove as derived.
+        `exists` says whether another item has not expired: an expired parent keeps nothing.
+        """
+        family = self._descendants(gone)
+        staying = [
+            child
+            for child in family
+            if child in spared
+            or any(p not in gone and p not in family and exists(p) for p in self._parents[child])
+        ]
+        going = family.difference(gone)
+        while staying:
+            child = staying.pop()
+            if child in going:
+                going.discard(child)
+                staying += self._children.get(child, ())
+        return sorted(going)
+
+    def _descendants(self, positions: Collection[int]) -> set[int]:
+        found: set[int] = set()
+        waiting = list(positions)
+        while waiting:
+            for child in self._children.get(waiting.pop(), ()):
+                if child not in found:
+                    found.add(child)
+                    waiting.append(child)
+        return found

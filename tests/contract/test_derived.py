@@ -1,0 +1,256 @@
+"""Removing items removes what was made only from them, in the same write."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from contract.builders import NOW, NS, SECOND, build_request, build_write, scan_ids, words_found
+from contract.conftest import Stores
+from contract.invariants import assert_consistent
+from memory_service.data_model import (
+    ANSWERED_TAG,
+    ChangeType,
+    Facet,
+    ItemKind,
+    ItemWrite,
+    OnDuplicate,
+    Provenance,
+    Receipt,
+    WritesBy,
+)
+from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItem, RemoveItems, ReplaceItem
+from memory_service.records.base import FactsDerived
+from memory_service.runtime.caller import Caller
+from memory_service.runtime.clock import now_us
+from memory_service.store import Store
+
+FACT = Facet(ItemKind.USER_MEMORY)
+
+
+def made_of(item_id: str, *parents: str, **fields: Any) -> ItemWrite:
+    """Return a write of an item that was made from others."""
+    return build_write(item_id, "derived", provenance=Provenance("ada", parent_ids=parents), **fields)
+
+
+def answer_to(item_id: str, message_id: str) -> ItemWrite:
+    """Return a write of a response."""
+    return build_write(item_id, facet=Facet(ItemKind.RESPONSE, {ANSWERED_TAG: message_id}))
+
+
+def removal(item_id: str) -> RemoveItem:
+    """Return the removal of an item with what was derived from it."""
+    return RemoveItem(item_id, NOW, derived=True)
+
+
+async def remove(store: Store, *operations: Operation, facts: tuple[str, ...] = ()) -> Receipt:
+    """Apply removals."""
+    return await store.write(NS, operations, facts=facts)
+
+
+async def test_what_was_made_only_from_a_removed_item_goes_with_it(store: Store) -> None:
+    await store.add_items(NS, [build_write("root"), build_write("other", "stays")])
+    await store.add_items(
+        NS, [made_of("child", "root"), made_of("both", "root", "other"), made_of("grandchild", "child")]
+    )
+    receipt = await remove(store, removal("root"))
+    assert (receipt.removed_count, receipt.counts, receipt.derived_counts) == (1, [1], [2])
+    assert await scan_ids(store) == ["other", "both"]
+    changes = [(change.type, change.subject) for change in await store.read_changes(NS, 5, 9)]
+    assert changes == [(ChangeType.ITEM_DELETED, name) for name in ("root", "child", "grandchild")]
+    assert receipt.revision == 8
+    await assert_consistent(store)
+    receipt = await remove(store, removal("other"))
+    assert receipt.derived_counts == [1] and await scan_ids(store) == []
+
+
+async def test_an_item_goes_with_the_last_of_its_parents(store: Store) -> None:
+    """Whether they are removed one after another, or by one write."""
+    await store.add_items(NS, [build_write(name) for name in "abcd"])
+    await store.add_items(NS, [made_of("ab", "a", "b"), made_of("cd", "c", "d"), made_of("abcd", "ab", "cd")])
+    assert (await remove(store, removal("a"))).derived_counts == []
+    receipt = await remove(store, RemoveItem("b", NOW))
+    assert receipt.derived_counts == [] and "ab" in await scan_ids(store), "its parents are gone, it is kept"
+    receipt = await remove(store, removal("c"), removal("d"))
+    assert receipt.derived_counts == [0, 1], "the child of two stays as long as one of them does"
+    assert await scan_ids(store) == ["ab", "abcd"]
+    assert (await remove(store, removal("ab"))).derived_counts == [1]
+
+
+async def test_positions_are_removed_with_what_was_derived(store: Store) -> None:
+    await store.add_items(NS, [build_write("a"), build_write("b"), build_write("stays")])
+    await store.add_items(NS, [made_of("ab", "a", "b"), made_of("child", "ab"), made_of("s", "stays")])
+    receipt = await remove(store, RemoveAt([1, 2, 4], 6, derived=True))
+    assert (receipt.removed_count, receipt.derived_counts) == (3, [1])
+    assert await scan_ids(store) == ["stays", "s"]
+    assert (await remove(store, RemoveAt([3], 99))).derived_counts == []
+    assert await scan_ids(store) == ["s"]
+    await assert_consistent(store)
+
+
+async def test_a_response_goes_with_the_message_that_it_answers(store: Store) -> None:
+    await store.add_items(NS, [build_write("message"), build_write("stays")])
+    await store.add_items(NS, [answer_to("answer", "message"), answer_to("lost", "never was")])
+    assert (await remove(store, removal("message"))).derived_counts == [1]
+    assert await scan_ids(store) == ["stays", "lost"]
+
+
+async def test_items_that_the_write_names_are_not_removed_as_derived(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of(name, "root") for name in ("replaced", "removed", "over", "at", "x")])
+    operations: list[Operation] = [
+        removal("root"),
+        ReplaceItem(build_write("replaced", "after", update_us=NOW + 1)),
+        RemoveItem("removed", NOW),
+        AddItems([build_write("over", update_us=NOW + 1)], OnDuplicate.REPLACE),
+        RemoveAt([5], 6),
+        AddItems([made_of("new", "root")]),
+    ]
+    receipt = await remove(store, *operations)
+    assert receipt.counts == [1, 1, 1, 1, 1, 1]
+    assert receipt.derived_counts == [1, 0, 0, 0, 0, 0]
+    assert await scan_ids(store) == ["replaced", "over", "new"]
+    await assert_consistent(store)
+
+
+async def test_the_parents_of_the_present_version_count(store: Store) -> None:
+    await store.add_items(NS, [build_write("old"), build_write("new")])
+    await store.add_items(NS, [made_of("freed", "old"), made_of("moved", "old"), build_write("bound")])
+    await store.replace_item(NS, build_write("freed", update_us=NOW + 1))
+    await store.add_items(
+        NS,
+        [made_of("moved", "new", update_us=NOW + 1), made_of("bound", "old", update_us=NOW + 1)],
+        on_duplicate=OnDuplicate.REPLACE,
+    )
+    assert (await remove(store, removal("old"))).derived_counts == [1]
+    assert await scan_ids(store) == ["new", "freed", "moved"]
+    assert (await remove(store, removal("new"))).derived_counts == [1]
+    assert await scan_ids(store) == ["freed"]
+
+
+async def test_an_undo_restores_the_parents_of_a_version(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("child", "root")])
+    mallory = build_write("child", update_us=now_us(), provenance=Provenance("mallory"))
+    await store.replace_item(NS, mallory)
+    await store.undo_items(NS, WritesBy(NOW + 1, "mallory"), 0, 9, dry_run=False)
+    assert (await remove(store, removal("root"))).derived_counts == [1]
+
+
+async def test_an_expired_parent_keeps_nothing(store: Store) -> None:
+    """Whether the sweep has removed it or not."""
+    for swept in (False, True):
+        await store.add_items(NS, [build_write("ends", expire_us=NOW + SECOND), build_write("deleted")])
+        await store.add_items(NS, [made_of("child", "ends", "deleted"), made_of("only", "ends")])
+        if swept:
+            assert await store.remove_expired(NOW + SECOND, 0, 9) == 1
+            assert await scan_ids(store) == ["deleted", "child", "only"], "expiry removes nothing derived"
+        assert (await remove(store, removal("deleted"))).derived_counts == [1]
+        await store.remove_expired(NOW + SECOND, 0, 9)
+        assert await scan_ids(store) == ["only"]
+        await store.delete_item(NS, "only", now_us=NOW)
+
+
+async def test_an_undo_removes_nothing_derived(store: Store) -> None:
+    await store.add_items(NS, [build_write("root", provenance=Provenance("mallory"))])
+    await store.add_items(NS, [made_of("child", "root")])
+    step = await store.undo_items(NS, WritesBy(0, "mallory"), 0, 9, dry_run=False)
+    assert step.removed_count == 1 and await scan_ids(store) == ["child"]
+
+
+async def test_what_goes_as_derived_is_deleted_by_the_caller(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("child", "root")])
+    await store.write(NS, [removal("root")], by=Caller("bob", "", (), frozenset()))
+    assert await store.count_removals(NS, WritesBy(0, "bob")) == 2
+
+
+async def test_facts_that_go_must_be_known_to_the_caller(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("fact", "root", facet=FACT), made_of("note", "root")])
+    for facts in ((), ("fact", "more"), ("note",)):
+        with pytest.raises(FactsDerived) as refusal:
+            await remove(store, removal("root"), facts=facts)
+        assert refusal.value.ids == {"fact"}
+    assert len(await scan_ids(store)) == 3
+    assert (await remove(store, removal("root"), facts=("fact",))).derived_counts == [2]
+
+
+async def test_items_that_descend_from_each_other_go_together(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("a", "root")])
+    await store.add_items(NS, [made_of("b", "a")])
+    circle = made_of("a", "root", "a", "b", update_us=NOW + 1)
+    await store.add_items(NS, [circle], on_duplicate=OnDuplicate.REPLACE)
+    assert (await remove(store, removal("root"))).derived_counts == [2]
+
+
+async def test_ids_that_are_used_again_name_another_item(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("child", "root")])
+    await store.write(NS, [RemoveItems(["root"])])
+    await store.add_items(NS, [build_write("root", "another")])
+    assert (await remove(store, removal("root"))).derived_counts == []
+    assert await scan_ids(store) == ["child"]
+
+
+async def test_a_repeated_removal_has_its_first_counts(store: Store) -> None:
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("child", "root")])
+    first = await store.write(NS, [removal("root")], request=build_request())
+    again = await store.write(NS, [removal("root")], request=build_request())
+    assert again.replayed and again.derived_counts == first.derived_counts == [1]
+
+
+async def test_many_descendants_go_at_once(store: Store) -> None:
+    """More than a store removes on its event loop."""
+    await store.add_items(NS, [build_write("root"), build_write("stays")])
+    await store.add_items(NS, [made_of(f"c{at}", "root", "stays") for at in range(200)])
+    await store.add_items(NS, [made_of(f"d{at}", "root") for at in range(200)])
+    await words_found(store, "derived")
+    receipt = await remove(store, removal("root"))
+    assert receipt.derived_counts == [200]
+    assert await words_found(store, "derived") == {f"c{at}" for at in range(200)}
+    await assert_consistent(store)
+
+
+async def test_an_empty_namespace_forgets_which_items_were_made_from_which(stores: Stores) -> None:
+    store = await stores.open()
+    for empty in (store.reset, store.delete_namespace):
+        await store.add_items(NS, [build_write("root")])
+        await store.add_items(NS, [made_of("child", "root")])
+        await empty(NS)
+        await store.add_items(NS, [build_write("root"), build_write("child")])
+        assert (await remove(store, removal("root"))).derived_counts == []
+        await remove(store, removal("child"))
+
+
+async def test_a_restart_remembers_which_items_were_made_from_which(stores: Stores) -> None:
+    store = await stores.open()
+    if not store.capabilities.durable:
+        pytest.skip("this store does not outlive its process")
+    await store.add_items(NS, [build_write("root")])
+    await store.add_items(NS, [made_of("child", "root")])
+    store = await stores.reopen()
+    assert (await remove(store, removal("root"))).derived_counts == [1]
+    assert (await store.namespace(NS)).item_count == 0  # type: ignore[union-attr]
+    assert "child" not in await store.get_items(NS, ["child"])
+
+
+async def test_concurrent_writes_see_what_others_derived(store: Store) -> None:
+    """A child written just before, perhaps in the same transaction, goes too."""
+    await store.add_items(NS, [build_write("root"), build_write("chain")])
+    await asyncio.gather(
+        store.add_items(NS, [made_of("child", "root")]),
+        store.add_items(NS, [made_of("chain", "child", update_us=NOW + 1)], on_duplicate=OnDuplicate.REPLACE),
+        store.add_items(NS, [made_of("leaf", "chain")]),
+        store.write(NS, [removal("root")]),
+    )
+    order = [change.subject for change in await store.read_changes(NS, 2, 99)]
+    # Two servers may apply the removal first; then nothing was derived from it.
+    made_before = ["child", "leaf", "chain"] if order.index("root") > order.index("leaf") else []
+    assert sorted(set(await scan_ids(store)) & {"child", "leaf"}) == sorted(
+        {"child", "leaf"} - {*made_before}
+    )

@@ -1,0 +1,118 @@
+"""Deleting an item deletes what was made only from it, whatever service made it."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from grpc_api import Api, refusal
+from memory_service.v1 import interaction_pb2, interaction_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from memory_service.v1 import memory_pb2 as pb
+from memory_service.v1 import user_memory_pb2 as facts_pb
+from user_memories import IDENTITY, User
+
+
+def _stored(api: Api, namespace: str) -> list[str]:
+    """Return the ids of all items, whatever service they belong to."""
+    exported = api.memory.Export(pb.ExportRequest(namespace=namespace))
+    return sorted(record.item.id for record in exported if record.HasField("item"))
+
+
+def _source(*ids: str) -> facts_pb.MemorySource:
+    return facts_pb.MemorySource(item_ids=ids)
+
+
+def test_facts_go_with_the_last_of_their_messages(api: Api, namespace: str) -> None:
+    user = User(api, namespace)
+    for item_id in ("m1", "m2"):
+        api.add(namespace, id=item_id, text="I drink tea and live in Rome")
+    tea = user.save("User drinks tea", source=_source("m1")).memory
+    rome = user.save("User lives in Rome", IDENTITY, source=_source("m1", "m2")).memory
+    deleted = api.memory.Delete(pb.DeleteRequest(namespace=namespace, id="m1"))
+    assert deleted.derived_count == 1
+    assert _stored(api, namespace) == sorted(["m2", rome.id])
+    assert tea.id not in [memory.id for memory in user.memories(include_history=True)]
+    deleted = api.memory.Delete(pb.DeleteRequest(namespace=namespace, id="m2"))
+    assert deleted.derived_count == 1 and _stored(api, namespace) == []
+
+
+@pytest.mark.parametrize("how", ["Delete", "DeleteWhere", "BatchWrite"])
+def test_a_fact_that_stays_does_not_refer_to_one_that_goes(api: Api, namespace: str, how: str) -> None:
+    user = User(api, namespace)
+    before = user.save("User lives in Paris", IDENTITY).memory
+    api.add(namespace, id="m", text="I live in Rome", session_id="s")
+    after = user.save("User lives in Rome", IDENTITY, source=_source("m")).memory
+    (ended, _) = user.memories(include_history=True)
+    assert (ended.id, ended.superseded_by) == (before.id, after.id)
+    if how == "BatchWrite":
+        where = pb.DeleteWhereOperation(session_id="s")
+        operations = [pb.WriteOperation(delete_where=where)]
+        batch = pb.BatchWriteRequest(namespace=namespace, operations=operations, request_id="r")
+        written = api.memory.BatchWrite(batch)
+        assert [(each.deleted_count, each.derived_count) for each in written.results] == [(1, 1)]
+        assert api.memory.BatchWrite(batch) == written
+    elif how == "DeleteWhere":
+        request = pb.DeleteWhereRequest(namespace=namespace, session_id="s", request_id="r")
+        deleted = api.memory.DeleteWhere(request)
+        assert (deleted.deleted_count, deleted.derived_count) == (1, 1)
+        assert api.memory.DeleteWhere(request) == deleted
+    else:
+        removal = pb.DeleteRequest(namespace=namespace, id="m", request_id="r")
+        response = api.memory.Delete(removal)
+        assert response.derived_count == 1
+        assert api.memory.Delete(removal) == response
+    (left,) = user.memories(include_history=True)
+    assert (left.id, left.superseded_by, left.status) == (before.id, "", ended.status)
+
+
+def test_documents_go_with_their_fragments(api: Api, namespace: str) -> None:
+    knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(api.channel)
+    text = "Herons fish in shallow water, and wait for hours without moving. " * 300
+    said = pb.ChatMessage(role=pb.ROLE_ASSISTANT, parts=[pb.Part(text=text)])
+    api.add(namespace, id="page", chat_message=said, session_id="s")
+    api.add(namespace, id="other", text="x")
+    document = knowledge_pb2.Document(id="book", text=text)
+    knowledge.AddDocument(knowledge_pb2.AddDocumentRequest(namespace=namespace, document=document))
+    command = knowledge_pb2.HandleMessageRequest(namespace=namespace, session_id="s", text="save_memory")
+    handled = knowledge.HandleMessage(command)
+    assert handled.HasField("document"), handled
+    fragments = handled.document.fragment_count
+    assert fragments > 1
+    before = _stored(api, namespace)
+    deleted = api.memory.DeleteWhere(pb.DeleteWhereRequest(namespace=namespace, session_id="s"))
+    assert (deleted.deleted_count, deleted.derived_count) == (1, 1 + fragments)
+    assert len(_stored(api, namespace)) == len(before) - 2 - fragments
+    wanted = knowledge_pb2.GetDocumentRequest(namespace=namespace, id=handled.document.id)
+    assert refusal(knowledge.GetDocument, wanted).code is grpc.StatusCode.NOT_FOUND
+    knowledge.GetDocument(knowledge_pb2.GetDocumentRequest(namespace=namespace, id="book"))
+
+
+def test_responses_and_reflections_go_with_their_message(api: Api, namespace: str) -> None:
+    stub = interaction_pb2_grpc.InteractionServiceStub(api.channel)
+    for item_id in ("m", "other"):
+        stub.StoreInteraction(
+            interaction_pb2.StoreInteractionRequest(
+                namespace=namespace, id=item_id, content=f"Hello {item_id}", sender="ada"
+            )
+        )
+    stub.StoreResponse(
+        interaction_pb2.StoreResponseRequest(namespace=namespace, id="r", content="Hi", in_response_to="m")
+    )
+    for item_id, about in (("both", ["m", "other"]), ("one", ["m", "r"])):
+        stub.StoreReflection(
+            interaction_pb2.StoreReflectionRequest(
+                namespace=namespace, id=item_id, content="A greeting", interaction_ids=about
+            )
+        )
+    kept = pb.DeleteRequest(namespace=namespace, id="r", keep_derived=True)
+    assert api.memory.Delete(kept).derived_count == 0
+    assert api.memory.Delete(pb.DeleteRequest(namespace=namespace, id="m")).derived_count == 1
+    assert _stored(api, namespace) == ["both", "other"]
+
+
+def test_what_goes_as_derived_is_found_by_no_search(api: Api, namespace: str) -> None:
+    api.add(namespace, id="m", text="kiwi")
+    api.add(namespace, id="made", text="kiwi again", provenance=pb.Provenance(parent_ids=["m"]))
+    assert len(api.retrieve(namespace, query_text="kiwi", limit=-1).results) == 2
+    api.memory.Delete(pb.DeleteRequest(namespace=namespace, id="m"))
+    assert not api.retrieve(namespace, query_text="kiwi", limit=-1).results
