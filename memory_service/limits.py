@@ -27,8 +27,9 @@ class Limits:
     labels_max: int = 64
     label_key_bytes_max: int = 64
     label_value_bytes_max: int = 256
-    metadata_bytes_max: int = 16 * KIB
-    metadata_depth_max: int = 8
+    metadata_bytes_max: int = 64 * KIB
+    metadata_depth_max: int = 32
+    """Not more: protobuf parses messages nested up to 100 deep, and a level of JSON takes three."""
     embedding_values_max: int = 4096
     batch_items_max: int = 1000
     delete_items_max: int = 10_000

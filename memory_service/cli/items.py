@@ -22,6 +22,7 @@ from memory_service.cli.options import (
 )
 from memory_service.cli.parameters import Duration, JsonObject, Moment, Since, Weight
 from memory_service.cli.session import CommandError, Session
+from memory_service.cli.versions import revision_option
 
 _FILTER = option(
     "--filter",
@@ -189,10 +190,11 @@ def labels(session: Session, key: str, prefix: str, limit: int) -> None:
 @click.command()
 @click.argument("item_id", metavar="ID")
 @option("--include-embedding", is_flag=True, help="Print the vector of the item as well.")
+@revision_option
 @client_command
-def get(session: Session, item_id: str, include_embedding: bool) -> None:
+def get(session: Session, item_id: str, include_embedding: bool, revision: int) -> None:
     """Print all fields of the item ID."""
-    item = session.client.get(item_id, include_embedding=include_embedding)
+    item = session.client.get(item_id, include_embedding=include_embedding, revision=revision)
     session.tell(item, rendering.fields(item))
 
 

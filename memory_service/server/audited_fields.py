@@ -44,6 +44,8 @@ PARAMETERS = {
     "memory_service.v1.EvaluateForStorageRequest": ("save", "overwrite"),
     "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),
     "memory_service.v1.ImportRequest": ("on_duplicate",),
+    "memory_service.v1.RedactStateVersionRequest": ("revision",),
+    "memory_service.v1.RedactVersionRequest": ("revision",),
     "memory_service.v1.ReembedRequest": ("replace_client_vectors",),
     "memory_service.v1.ReviewQuarantinedRequest": ("decision",),
     "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from memory_service.data_model import ItemDraft, OnDuplicate, RequestKey, StateWrite
+from memory_service.data_model import Item, ItemDraft, OnDuplicate, RequestKey, StateWrite
 from memory_service.domain.batches import Batches
 from memory_service.domain.change_feed import ChangeFeed
 from memory_service.domain.deleting import Deleting
@@ -18,6 +18,7 @@ from memory_service.domain.label_values import LabelListing
 from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions
 from memory_service.domain.states import States
+from memory_service.domain.versions import Versions
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
@@ -45,6 +46,7 @@ from memory_service.server.selections import (
 )
 from memory_service.server.states import change_of, fill_state, to_state_write
 from memory_service.server.values import duration_us, to_us
+from memory_service.server.versions import fill_item_version
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import memory_pb2_grpc, state_pb2
 
@@ -75,6 +77,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         states: States,
         retrieval: Retrieval,
         feed: ChangeFeed,
+        versions: Versions,
         page_bytes_max: int,
     ) -> None:
         self._items = items
@@ -83,6 +86,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self._labels = labels
         self._states = states
         self._feed = feed
+        self._versions = versions
         self._retrieval = retrieval
         self._page_bytes_max = page_bytes_max
 
@@ -201,10 +205,34 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
         include = request.include_embedding
-        item = await self._items.get(request.namespace, request.id, include_embedding=include)
+        if request.revision:
+            item = await self._item_at(request)
+        else:
+            item = await self._items.get(request.namespace, request.id, include_embedding=include)
         response = pb.GetResponse()
         fill_item(response.item, item, include_embedding=include)
         return response
+
+    async def _item_at(self, request: pb.GetRequest) -> Item:
+        if request.include_embedding:
+            raise InvalidArgument("include_embedding", "cannot be given together with revision")
+        return await self._versions.item(request.namespace, request.id, request.revision)
+
+    async def ListItemVersions(
+        self, request: pb.ListItemVersionsRequest, context: Context
+    ) -> pb.ListItemVersionsResponse:
+        page = await self._versions.list_items(
+            request.namespace, request.id, request.page_size, request.page_token
+        )
+        response = pb.ListItemVersionsResponse(next_page_token=page.next_page_token)
+        await each(lambda version: fill_item_version(response.versions.add(), version), page.versions)
+        return response
+
+    async def RedactVersion(
+        self, request: pb.RedactVersionRequest, context: Context
+    ) -> pb.RedactVersionResponse:
+        revision = await self._versions.redact_item(request.namespace, request.id, request.revision)
+        return pb.RedactVersionResponse(revision=revision)
 
     async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:
         page = await self._items.list_items(

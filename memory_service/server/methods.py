@@ -98,6 +98,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "Import": Method(Audit.WRITE_IN_PARTS, _WRITE_MORE, added=_naming_parents),
         "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage),
         "Get": _READ,
+        "ListItemVersions": _READ,
+        "RedactVersion": _FORGET,
         "List": _READ,
         "ListLabelValues": _READ,
         # It returns the whole item, of which the request may have set one field.
@@ -116,6 +118,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListStateKeys": _READ,
         "SearchState": _READ,
         "DeleteState": _FORGET,
+        "ListStateVersions": _READ,
+        "RedactStateVersion": _FORGET,
         # It returns the description that another writer may have given.
         "RenameState": _READ_WRITE,
         "ClearState": _FORGET,

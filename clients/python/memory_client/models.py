@@ -193,7 +193,7 @@ class MemoryItem:
     labels: Mapping[str, str] = field(default_factory=dict)
     """For exact matching, as in {"topic": "travel"}; at most 64."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values stored with the item, at most 16 KiB."""
+    """JSON values stored with the item, at most 64 KiB, 32 levels deep."""
     embedding: Vector | None = None
     """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None

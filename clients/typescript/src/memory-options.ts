@@ -143,8 +143,10 @@ export interface Results extends Found<Result> {
 
 /** How one item is fetched. */
 export interface GetOptions extends CallOptions {
-  /** Return the item's vector. */
+  /** Return the item's vector; not with a revision. */
   readonly includeEmbedding?: boolean | undefined;
+  /** Return the version that was written at this revision. Undefined: the current one. */
+  readonly revision?: number | undefined;
 }
 
 /** Which items are listed, and how. */

@@ -126,11 +126,12 @@ export abstract class MemoryMethods extends Bound {
   /**
    * Returns one item.
    *
-   * @throws NotFoundError - the namespace has no item with this id
+   * @throws NotFoundError - the namespace has no item with this id, or the version is not kept
    */
   async get(id: string, options: GetOptions = {}): Promise<MemoryItem> {
-    const { includeEmbedding = false } = options;
-    const request = { namespace: this.boundTo, id, includeEmbedding };
+    const { includeEmbedding = false, revision = 0 } = options;
+    const at = int64From(revision, "revision");
+    const request = { namespace: this.boundTo, id, includeEmbedding, revision: at };
     return itemTo((await this.transport.unary(method.get, request, options)).item);
   }
 

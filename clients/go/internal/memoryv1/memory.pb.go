@@ -544,7 +544,7 @@ type MemoryItem struct {
 	// Labels for exact matching, for example {"topic": "travel"}. At most 64; keys have 1 to 64 bytes,
 	// values at most 256.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
+	// Stored and returned with the item. At most 64 KiB as JSON, 32 levels deep.
 	Metadata *structpb.Struct `protobuf:"bytes,11,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// The vector of the content. When added: the client's own vector; unset, the server embeds the text.
 	// Returned only if `include_embedding` is set.
@@ -2700,8 +2700,11 @@ type GetRequest struct {
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Return the item's vector. False: it is omitted.
 	IncludeEmbedding bool `protobuf:"varint,3,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Return the version that was written at this revision, see ListItemVersions; not together with
+	// `include_embedding`. 0: the current one.
+	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetRequest) Reset() {
@@ -2755,6 +2758,13 @@ func (x *GetRequest) GetIncludeEmbedding() bool {
 	return false
 }
 
+func (x *GetRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // GetResponse is the result of Get.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2799,6 +2809,337 @@ func (x *GetResponse) GetItem() *MemoryItem {
 		return x.Item
 	}
 	return nil
+}
+
+// ItemVersion is one version of an item, or its removal.
+type ItemVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace at which it was written or removed.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What became of it.
+	Kind VersionKind `protobuf:"varint,2,opt,name=kind,proto3,enum=memory_service.v1.VersionKind" json:"kind,omitempty"`
+	// When it was written or deleted. Unset: not recorded, as for deletions longer ago than the history is
+	// kept. UTC.
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// The name of the credential that wrote or deleted it. Empty: none, or not recorded.
+	Writer string `protobuf:"bytes,4,opt,name=writer,proto3" json:"writer,omitempty"`
+	// The id of that credential. Empty: none, or not recorded.
+	CredentialId string `protobuf:"bytes,5,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// The item in this version, without its embedding. Unset if it was redacted or removed.
+	Item          *MemoryItem `protobuf:"bytes,6,opt,name=item,proto3" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemVersion) Reset() {
+	*x = ItemVersion{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemVersion) ProtoMessage() {}
+
+func (x *ItemVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemVersion.ProtoReflect.Descriptor instead.
+func (*ItemVersion) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ItemVersion) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ItemVersion) GetKind() VersionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return VersionKind_VERSION_KIND_UNSPECIFIED
+}
+
+func (x *ItemVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ItemVersion) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *ItemVersion) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *ItemVersion) GetItem() *MemoryItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+// ListItemVersionsRequest names the item.
+type ListItemVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+	// ends at about 3 MiB.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListItemVersionsRequest) Reset() {
+	*x = ListItemVersionsRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListItemVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListItemVersionsRequest) ProtoMessage() {}
+
+func (x *ListItemVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListItemVersionsRequest.ProtoReflect.Descriptor instead.
+func (*ListItemVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListItemVersionsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListItemVersionsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListItemVersionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListItemVersionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListItemVersionsResponse is one page of versions.
+type ListItemVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The versions and removals, newest first.
+	Versions []*ItemVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListItemVersionsResponse) Reset() {
+	*x = ListItemVersionsResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListItemVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListItemVersionsResponse) ProtoMessage() {}
+
+func (x *ListItemVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListItemVersionsResponse.ProtoReflect.Descriptor instead.
+func (*ListItemVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListItemVersionsResponse) GetVersions() []*ItemVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListItemVersionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// RedactVersionRequest identifies the version to redact.
+type RedactVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The revision at which the version was written. Required.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactVersionRequest) Reset() {
+	*x = RedactVersionRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactVersionRequest) ProtoMessage() {}
+
+func (x *RedactVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactVersionRequest.ProtoReflect.Descriptor instead.
+func (*RedactVersionRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *RedactVersionRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RedactVersionRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RedactVersionRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// RedactVersionResponse is the result of RedactVersion.
+type RedactVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace, which a redaction does not change.
+	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactVersionResponse) Reset() {
+	*x = RedactVersionResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactVersionResponse) ProtoMessage() {}
+
+func (x *RedactVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactVersionResponse.ProtoReflect.Descriptor instead.
+func (*RedactVersionResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RedactVersionResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // ListRequest selects the items to list in insertion order.
@@ -2847,7 +3188,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +3200,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +3213,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRequest) GetNamespace() string {
@@ -2995,7 +3336,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3348,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3361,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListResponse) GetItems() []*MemoryItem {
@@ -3064,7 +3405,7 @@ type ListLabelValuesRequest struct {
 
 func (x *ListLabelValuesRequest) Reset() {
 	*x = ListLabelValuesRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3417,7 @@ func (x *ListLabelValuesRequest) String() string {
 func (*ListLabelValuesRequest) ProtoMessage() {}
 
 func (x *ListLabelValuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3430,7 @@ func (x *ListLabelValuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLabelValuesRequest.ProtoReflect.Descriptor instead.
 func (*ListLabelValuesRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListLabelValuesRequest) GetNamespace() string {
@@ -3142,7 +3483,7 @@ type ListLabelValuesResponse struct {
 
 func (x *ListLabelValuesResponse) Reset() {
 	*x = ListLabelValuesResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3495,7 @@ func (x *ListLabelValuesResponse) String() string {
 func (*ListLabelValuesResponse) ProtoMessage() {}
 
 func (x *ListLabelValuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3508,7 @@ func (x *ListLabelValuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLabelValuesResponse.ProtoReflect.Descriptor instead.
 func (*ListLabelValuesResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListLabelValuesResponse) GetValues() []*LabelValue {
@@ -3204,7 +3545,7 @@ type LabelValue struct {
 
 func (x *LabelValue) Reset() {
 	*x = LabelValue{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3557,7 @@ func (x *LabelValue) String() string {
 func (*LabelValue) ProtoMessage() {}
 
 func (x *LabelValue) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3570,7 @@ func (x *LabelValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelValue.ProtoReflect.Descriptor instead.
 func (*LabelValue) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LabelValue) GetValue() string {
@@ -3268,7 +3609,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3621,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3634,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -3346,7 +3687,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3699,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3712,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -3414,7 +3755,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3767,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3780,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -3490,7 +3831,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3843,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3856,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -3566,7 +3907,7 @@ type DeleteWhereRequest struct {
 
 func (x *DeleteWhereRequest) Reset() {
 	*x = DeleteWhereRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3919,7 @@ func (x *DeleteWhereRequest) String() string {
 func (*DeleteWhereRequest) ProtoMessage() {}
 
 func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3932,7 @@ func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWhereRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DeleteWhereRequest) GetNamespace() string {
@@ -3690,7 +4031,7 @@ type DeleteWhereResponse struct {
 
 func (x *DeleteWhereResponse) Reset() {
 	*x = DeleteWhereResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3702,7 +4043,7 @@ func (x *DeleteWhereResponse) String() string {
 func (*DeleteWhereResponse) ProtoMessage() {}
 
 func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +4056,7 @@ func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWhereResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteWhereResponse) GetDeletedCount() int64 {
@@ -3761,7 +4102,7 @@ type BatchWriteRequest struct {
 
 func (x *BatchWriteRequest) Reset() {
 	*x = BatchWriteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +4114,7 @@ func (x *BatchWriteRequest) String() string {
 func (*BatchWriteRequest) ProtoMessage() {}
 
 func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +4127,7 @@ func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteRequest.ProtoReflect.Descriptor instead.
 func (*BatchWriteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BatchWriteRequest) GetNamespace() string {
@@ -3830,7 +4171,7 @@ type WriteOperation struct {
 
 func (x *WriteOperation) Reset() {
 	*x = WriteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3842,7 +4183,7 @@ func (x *WriteOperation) String() string {
 func (*WriteOperation) ProtoMessage() {}
 
 func (x *WriteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3855,7 +4196,7 @@ func (x *WriteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteOperation.ProtoReflect.Descriptor instead.
 func (*WriteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WriteOperation) GetOperation() isWriteOperation_Operation {
@@ -3979,7 +4320,7 @@ type AddOperation struct {
 
 func (x *AddOperation) Reset() {
 	*x = AddOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4332,7 @@ func (x *AddOperation) String() string {
 func (*AddOperation) ProtoMessage() {}
 
 func (x *AddOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4345,7 @@ func (x *AddOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddOperation.ProtoReflect.Descriptor instead.
 func (*AddOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AddOperation) GetItem() *MemoryItem {
@@ -4036,7 +4377,7 @@ type UpdateOperation struct {
 
 func (x *UpdateOperation) Reset() {
 	*x = UpdateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4389,7 @@ func (x *UpdateOperation) String() string {
 func (*UpdateOperation) ProtoMessage() {}
 
 func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4402,7 @@ func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOperation.ProtoReflect.Descriptor instead.
 func (*UpdateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UpdateOperation) GetItem() *MemoryItem {
@@ -4103,7 +4444,7 @@ type DeleteOperation struct {
 
 func (x *DeleteOperation) Reset() {
 	*x = DeleteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4115,7 +4456,7 @@ func (x *DeleteOperation) String() string {
 func (*DeleteOperation) ProtoMessage() {}
 
 func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4128,7 +4469,7 @@ func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOperation.ProtoReflect.Descriptor instead.
 func (*DeleteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteOperation) GetId() string {
@@ -4183,7 +4524,7 @@ type DeleteWhereOperation struct {
 
 func (x *DeleteWhereOperation) Reset() {
 	*x = DeleteWhereOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4536,7 @@ func (x *DeleteWhereOperation) String() string {
 func (*DeleteWhereOperation) ProtoMessage() {}
 
 func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4549,7 @@ func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereOperation.ProtoReflect.Descriptor instead.
 func (*DeleteWhereOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DeleteWhereOperation) GetSessionId() string {
@@ -4280,7 +4621,7 @@ type SaveStateOperation struct {
 
 func (x *SaveStateOperation) Reset() {
 	*x = SaveStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4292,7 +4633,7 @@ func (x *SaveStateOperation) String() string {
 func (*SaveStateOperation) ProtoMessage() {}
 
 func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4305,7 +4646,7 @@ func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveStateOperation.ProtoReflect.Descriptor instead.
 func (*SaveStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SaveStateOperation) GetKey() string {
@@ -4358,7 +4699,7 @@ type DeleteStateOperation struct {
 
 func (x *DeleteStateOperation) Reset() {
 	*x = DeleteStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4711,7 @@ func (x *DeleteStateOperation) String() string {
 func (*DeleteStateOperation) ProtoMessage() {}
 
 func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4724,7 @@ func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStateOperation.ProtoReflect.Descriptor instead.
 func (*DeleteStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteStateOperation) GetKey() string {
@@ -4422,7 +4763,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4775,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4788,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4498,7 +4839,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4851,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4864,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WriteResult) GetId() string {
@@ -4602,7 +4943,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4614,7 +4955,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4627,7 +4968,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -4659,7 +5000,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +5012,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +5025,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -4724,7 +5065,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +5077,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +5090,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -4786,7 +5127,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4798,7 +5139,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4811,7 +5152,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -4851,7 +5192,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4863,7 +5204,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4876,7 +5217,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -4936,7 +5277,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5289,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5302,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -5003,7 +5344,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5015,7 +5356,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5028,7 +5369,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -5094,7 +5435,7 @@ type ReplaceText struct {
 
 func (x *ReplaceText) Reset() {
 	*x = ReplaceText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5106,7 +5447,7 @@ func (x *ReplaceText) String() string {
 func (*ReplaceText) ProtoMessage() {}
 
 func (x *ReplaceText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5460,7 @@ func (x *ReplaceText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
 func (*ReplaceText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReplaceText) GetOldText() string {
@@ -5149,7 +5490,7 @@ type InsertText struct {
 
 func (x *InsertText) Reset() {
 	*x = InsertText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5502,7 @@ func (x *InsertText) String() string {
 func (*InsertText) ProtoMessage() {}
 
 func (x *InsertText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5515,7 @@ func (x *InsertText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
 func (*InsertText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *InsertText) GetAfterLine() int32 {
@@ -5202,7 +5543,7 @@ type AppendText struct {
 
 func (x *AppendText) Reset() {
 	*x = AppendText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5214,7 +5555,7 @@ func (x *AppendText) String() string {
 func (*AppendText) ProtoMessage() {}
 
 func (x *AppendText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5227,7 +5568,7 @@ func (x *AppendText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
 func (*AppendText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AppendText) GetText() string {
@@ -5450,14 +5791,37 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fcontribution\x18\x05 \x01(\x01R\fcontribution\"e\n" +
 	"\vDegradation\x12<\n" +
 	"\x06reason\x18\x01 \x01(\x0e2$.memory_service.v1.DegradationReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"g\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x83\x01\n" +
 	"\n" +
 	"GetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
-	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
+	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xaa\x05\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfd\x01\n" +
+	"\vItemVersion\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x122\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1e.memory_service.v1.VersionKindR\x04kind\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06writer\x18\x04 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x05 \x01(\tR\fcredentialId\x121\n" +
+	"\x04item\x18\x06 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\x83\x01\n" +
+	"\x17ListItemVersionsRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"~\n" +
+	"\x18ListItemVersionsResponse\x12:\n" +
+	"\bversions\x18\x01 \x03(\v2\x1e.memory_service.v1.ItemVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"`\n" +
+	"\x14RedactVersionRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"3\n" +
+	"\x15RedactVersionResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\xaa\x05\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -5726,13 +6090,16 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x17CHANGE_TYPE_STATE_SAVED\x10\x06\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_DELETED\x10\a\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_EXPIRED\x10\b\x12\x1d\n" +
-	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\x8b\t\n" +
+	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xdc\n" +
+	"\n" +
 	"\rMemoryService\x12D\n" +
 	"\x03Add\x12\x1d.memory_service.v1.AddRequest\x1a\x1e.memory_service.v1.AddResponse\x12S\n" +
 	"\bBatchAdd\x12\".memory_service.v1.BatchAddRequest\x1a#.memory_service.v1.BatchAddResponse\x12O\n" +
 	"\x06Import\x12 .memory_service.v1.ImportRequest\x1a!.memory_service.v1.ImportResponse(\x01\x12S\n" +
 	"\bRetrieve\x12\".memory_service.v1.RetrieveRequest\x1a#.memory_service.v1.RetrieveResponse\x12D\n" +
-	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12G\n" +
+	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12k\n" +
+	"\x10ListItemVersions\x12*.memory_service.v1.ListItemVersionsRequest\x1a+.memory_service.v1.ListItemVersionsResponse\x12b\n" +
+	"\rRedactVersion\x12'.memory_service.v1.RedactVersionRequest\x1a(.memory_service.v1.RedactVersionResponse\x12G\n" +
 	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12h\n" +
 	"\x0fListLabelValues\x12).memory_service.v1.ListLabelValuesRequest\x1a*.memory_service.v1.ListLabelValuesResponse\x12M\n" +
 	"\x06Update\x12 .memory_service.v1.UpdateRequest\x1a!.memory_service.v1.UpdateResponse\x12M\n" +
@@ -5757,108 +6124,114 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_memory_service_v1_memory_proto_goTypes = []any{
-	(ItemKind)(0),                   // 0: memory_service.v1.ItemKind
-	(SourceKind)(0),                 // 1: memory_service.v1.SourceKind
-	(Role)(0),                       // 2: memory_service.v1.Role
-	(OnDuplicate)(0),                // 3: memory_service.v1.OnDuplicate
-	(RetrieveMode)(0),               // 4: memory_service.v1.RetrieveMode
-	(DegradationReason)(0),          // 5: memory_service.v1.DegradationReason
-	(ChangeType)(0),                 // 6: memory_service.v1.ChangeType
-	(*MemoryItem)(nil),              // 7: memory_service.v1.MemoryItem
-	(*Provenance)(nil),              // 8: memory_service.v1.Provenance
-	(*Embedding)(nil),               // 9: memory_service.v1.Embedding
-	(*ChatMessage)(nil),             // 10: memory_service.v1.ChatMessage
-	(*Model)(nil),                   // 11: memory_service.v1.Model
-	(*Part)(nil),                    // 12: memory_service.v1.Part
-	(*BinaryPart)(nil),              // 13: memory_service.v1.BinaryPart
-	(*ToolCall)(nil),                // 14: memory_service.v1.ToolCall
-	(*ToolCallResult)(nil),          // 15: memory_service.v1.ToolCallResult
-	(*AddRequest)(nil),              // 16: memory_service.v1.AddRequest
-	(*AddResponse)(nil),             // 17: memory_service.v1.AddResponse
-	(*BatchAddRequest)(nil),         // 18: memory_service.v1.BatchAddRequest
-	(*BatchAddResponse)(nil),        // 19: memory_service.v1.BatchAddResponse
-	(*ImportRequest)(nil),           // 20: memory_service.v1.ImportRequest
-	(*ImportResponse)(nil),          // 21: memory_service.v1.ImportResponse
-	(*RetrieveOptions)(nil),         // 22: memory_service.v1.RetrieveOptions
-	(*ScoreWeights)(nil),            // 23: memory_service.v1.ScoreWeights
-	(*RetrieveRequest)(nil),         // 24: memory_service.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),        // 25: memory_service.v1.RetrieveResponse
-	(*RetrieveResult)(nil),          // 26: memory_service.v1.RetrieveResult
-	(*Explanation)(nil),             // 27: memory_service.v1.Explanation
-	(*Contribution)(nil),            // 28: memory_service.v1.Contribution
-	(*Degradation)(nil),             // 29: memory_service.v1.Degradation
-	(*GetRequest)(nil),              // 30: memory_service.v1.GetRequest
-	(*GetResponse)(nil),             // 31: memory_service.v1.GetResponse
-	(*ListRequest)(nil),             // 32: memory_service.v1.ListRequest
-	(*ListResponse)(nil),            // 33: memory_service.v1.ListResponse
-	(*ListLabelValuesRequest)(nil),  // 34: memory_service.v1.ListLabelValuesRequest
-	(*ListLabelValuesResponse)(nil), // 35: memory_service.v1.ListLabelValuesResponse
-	(*LabelValue)(nil),              // 36: memory_service.v1.LabelValue
-	(*UpdateRequest)(nil),           // 37: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),          // 38: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),           // 39: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),          // 40: memory_service.v1.DeleteResponse
-	(*DeleteWhereRequest)(nil),      // 41: memory_service.v1.DeleteWhereRequest
-	(*DeleteWhereResponse)(nil),     // 42: memory_service.v1.DeleteWhereResponse
-	(*BatchWriteRequest)(nil),       // 43: memory_service.v1.BatchWriteRequest
-	(*WriteOperation)(nil),          // 44: memory_service.v1.WriteOperation
-	(*AddOperation)(nil),            // 45: memory_service.v1.AddOperation
-	(*UpdateOperation)(nil),         // 46: memory_service.v1.UpdateOperation
-	(*DeleteOperation)(nil),         // 47: memory_service.v1.DeleteOperation
-	(*DeleteWhereOperation)(nil),    // 48: memory_service.v1.DeleteWhereOperation
-	(*SaveStateOperation)(nil),      // 49: memory_service.v1.SaveStateOperation
-	(*DeleteStateOperation)(nil),    // 50: memory_service.v1.DeleteStateOperation
-	(*BatchWriteResponse)(nil),      // 51: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),             // 52: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),            // 53: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),           // 54: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),            // 55: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),           // 56: memory_service.v1.WatchResponse
-	(*Change)(nil),                  // 57: memory_service.v1.Change
-	(*ExportRequest)(nil),           // 58: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),          // 59: memory_service.v1.ExportResponse
-	(*ReplaceText)(nil),             // 60: memory_service.v1.ReplaceText
-	(*InsertText)(nil),              // 61: memory_service.v1.InsertText
-	(*AppendText)(nil),              // 62: memory_service.v1.AppendText
-	nil,                             // 63: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                             // 64: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                             // 65: memory_service.v1.ListRequest.LabelsEntry
-	nil,                             // 66: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                             // 67: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),         // 68: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),   // 69: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),     // 70: google.protobuf.Duration
-	(*structpb.Value)(nil),          // 71: google.protobuf.Value
-	(*StateEntry)(nil),              // 72: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil),   // 73: google.protobuf.FieldMask
+	(ItemKind)(0),                    // 0: memory_service.v1.ItemKind
+	(SourceKind)(0),                  // 1: memory_service.v1.SourceKind
+	(Role)(0),                        // 2: memory_service.v1.Role
+	(OnDuplicate)(0),                 // 3: memory_service.v1.OnDuplicate
+	(RetrieveMode)(0),                // 4: memory_service.v1.RetrieveMode
+	(DegradationReason)(0),           // 5: memory_service.v1.DegradationReason
+	(ChangeType)(0),                  // 6: memory_service.v1.ChangeType
+	(*MemoryItem)(nil),               // 7: memory_service.v1.MemoryItem
+	(*Provenance)(nil),               // 8: memory_service.v1.Provenance
+	(*Embedding)(nil),                // 9: memory_service.v1.Embedding
+	(*ChatMessage)(nil),              // 10: memory_service.v1.ChatMessage
+	(*Model)(nil),                    // 11: memory_service.v1.Model
+	(*Part)(nil),                     // 12: memory_service.v1.Part
+	(*BinaryPart)(nil),               // 13: memory_service.v1.BinaryPart
+	(*ToolCall)(nil),                 // 14: memory_service.v1.ToolCall
+	(*ToolCallResult)(nil),           // 15: memory_service.v1.ToolCallResult
+	(*AddRequest)(nil),               // 16: memory_service.v1.AddRequest
+	(*AddResponse)(nil),              // 17: memory_service.v1.AddResponse
+	(*BatchAddRequest)(nil),          // 18: memory_service.v1.BatchAddRequest
+	(*BatchAddResponse)(nil),         // 19: memory_service.v1.BatchAddResponse
+	(*ImportRequest)(nil),            // 20: memory_service.v1.ImportRequest
+	(*ImportResponse)(nil),           // 21: memory_service.v1.ImportResponse
+	(*RetrieveOptions)(nil),          // 22: memory_service.v1.RetrieveOptions
+	(*ScoreWeights)(nil),             // 23: memory_service.v1.ScoreWeights
+	(*RetrieveRequest)(nil),          // 24: memory_service.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),         // 25: memory_service.v1.RetrieveResponse
+	(*RetrieveResult)(nil),           // 26: memory_service.v1.RetrieveResult
+	(*Explanation)(nil),              // 27: memory_service.v1.Explanation
+	(*Contribution)(nil),             // 28: memory_service.v1.Contribution
+	(*Degradation)(nil),              // 29: memory_service.v1.Degradation
+	(*GetRequest)(nil),               // 30: memory_service.v1.GetRequest
+	(*GetResponse)(nil),              // 31: memory_service.v1.GetResponse
+	(*ItemVersion)(nil),              // 32: memory_service.v1.ItemVersion
+	(*ListItemVersionsRequest)(nil),  // 33: memory_service.v1.ListItemVersionsRequest
+	(*ListItemVersionsResponse)(nil), // 34: memory_service.v1.ListItemVersionsResponse
+	(*RedactVersionRequest)(nil),     // 35: memory_service.v1.RedactVersionRequest
+	(*RedactVersionResponse)(nil),    // 36: memory_service.v1.RedactVersionResponse
+	(*ListRequest)(nil),              // 37: memory_service.v1.ListRequest
+	(*ListResponse)(nil),             // 38: memory_service.v1.ListResponse
+	(*ListLabelValuesRequest)(nil),   // 39: memory_service.v1.ListLabelValuesRequest
+	(*ListLabelValuesResponse)(nil),  // 40: memory_service.v1.ListLabelValuesResponse
+	(*LabelValue)(nil),               // 41: memory_service.v1.LabelValue
+	(*UpdateRequest)(nil),            // 42: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),           // 43: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),            // 44: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),           // 45: memory_service.v1.DeleteResponse
+	(*DeleteWhereRequest)(nil),       // 46: memory_service.v1.DeleteWhereRequest
+	(*DeleteWhereResponse)(nil),      // 47: memory_service.v1.DeleteWhereResponse
+	(*BatchWriteRequest)(nil),        // 48: memory_service.v1.BatchWriteRequest
+	(*WriteOperation)(nil),           // 49: memory_service.v1.WriteOperation
+	(*AddOperation)(nil),             // 50: memory_service.v1.AddOperation
+	(*UpdateOperation)(nil),          // 51: memory_service.v1.UpdateOperation
+	(*DeleteOperation)(nil),          // 52: memory_service.v1.DeleteOperation
+	(*DeleteWhereOperation)(nil),     // 53: memory_service.v1.DeleteWhereOperation
+	(*SaveStateOperation)(nil),       // 54: memory_service.v1.SaveStateOperation
+	(*DeleteStateOperation)(nil),     // 55: memory_service.v1.DeleteStateOperation
+	(*BatchWriteResponse)(nil),       // 56: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),              // 57: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),             // 58: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),            // 59: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),             // 60: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),            // 61: memory_service.v1.WatchResponse
+	(*Change)(nil),                   // 62: memory_service.v1.Change
+	(*ExportRequest)(nil),            // 63: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),           // 64: memory_service.v1.ExportResponse
+	(*ReplaceText)(nil),              // 65: memory_service.v1.ReplaceText
+	(*InsertText)(nil),               // 66: memory_service.v1.InsertText
+	(*AppendText)(nil),               // 67: memory_service.v1.AppendText
+	nil,                              // 68: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                              // 69: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                              // 70: memory_service.v1.ListRequest.LabelsEntry
+	nil,                              // 71: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                              // 72: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),          // 73: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),    // 74: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 75: google.protobuf.Duration
+	(*structpb.Value)(nil),           // 76: google.protobuf.Value
+	(*StateEntry)(nil),               // 77: memory_service.v1.StateEntry
+	(VersionKind)(0),                 // 78: memory_service.v1.VersionKind
+	(*fieldmaskpb.FieldMask)(nil),    // 79: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	68,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	69,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	69,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	69,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	63,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	68,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	73,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	74,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	74,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	74,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	68,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	73,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	70,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	75,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	69,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	74,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	69,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	68,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	74,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	73,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	68,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	71,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	73,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	76,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5868,19 +6241,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	72,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	77,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	64,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	69,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	69,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	74,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	69,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	74,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	70,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	75,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5891,83 +6264,91 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	65,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	69,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
-	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
-	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	36,  // 62: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
-	7,   // 63: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	73,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,   // 65: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	29,  // 66: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	66,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
-	0,   // 68: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	69,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
-	44,  // 71: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
-	45,  // 72: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
-	46,  // 73: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
-	47,  // 74: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
-	48,  // 75: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
-	49,  // 76: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
-	50,  // 77: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	7,   // 78: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 79: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 80: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	73,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	67,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 83: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	69,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	71,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	70,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	52,  // 88: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 89: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	69,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	69,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	69,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	70,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	57,  // 94: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 95: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 96: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	72,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 98: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	72,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 100: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 101: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 102: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 103: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 104: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	32,  // 105: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	34,  // 106: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
-	37,  // 107: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	39,  // 108: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	41,  // 109: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	43,  // 110: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	53,  // 111: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	55,  // 112: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	58,  // 113: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 114: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 115: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 116: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 117: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 118: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	33,  // 119: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	35,  // 120: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
-	38,  // 121: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	40,  // 122: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	42,  // 123: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	51,  // 124: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	54,  // 125: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	56,  // 126: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	59,  // 127: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	114, // [114:128] is the sub-list for method output_type
-	100, // [100:114] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	78,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
+	74,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
+	7,   // 58: memory_service.v1.ItemVersion.item:type_name -> memory_service.v1.MemoryItem
+	32,  // 59: memory_service.v1.ListItemVersionsResponse.versions:type_name -> memory_service.v1.ItemVersion
+	70,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	74,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,   // 63: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
+	1,   // 64: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
+	7,   // 65: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
+	41,  // 66: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
+	7,   // 67: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	79,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,   // 69: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 70: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	71,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	0,   // 72: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
+	74,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	49,  // 75: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
+	50,  // 76: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
+	51,  // 77: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
+	52,  // 78: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
+	53,  // 79: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
+	54,  // 80: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
+	55,  // 81: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
+	7,   // 82: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 83: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 84: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	79,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	72,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 87: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	74,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	76,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	75,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	57,  // 92: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 93: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	74,  // 94: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	74,  // 95: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	74,  // 96: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	75,  // 97: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	62,  // 98: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 99: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 100: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	77,  // 101: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 102: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	77,  // 103: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 104: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 105: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 106: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 107: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 108: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	33,  // 109: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
+	35,  // 110: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
+	37,  // 111: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	39,  // 112: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
+	42,  // 113: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	44,  // 114: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	46,  // 115: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	48,  // 116: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	58,  // 117: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	60,  // 118: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	63,  // 119: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 120: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 121: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 122: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 123: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 124: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	34,  // 125: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
+	36,  // 126: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
+	38,  // 127: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	40,  // 128: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
+	43,  // 129: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	45,  // 130: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	47,  // 131: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	56,  // 132: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	59,  // 133: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	61,  // 134: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	64,  // 135: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	120, // [120:136] is the sub-list for method output_type
+	104, // [104:120] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -5994,10 +6375,10 @@ func file_memory_service_v1_memory_proto_init() {
 	file_memory_service_v1_memory_proto_msgTypes[6].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[16].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[30].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[35].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{
 		(*WriteOperation_Add)(nil),
 		(*WriteOperation_Update)(nil),
 		(*WriteOperation_Delete)(nil),
@@ -6005,12 +6386,12 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_SaveState)(nil),
 		(*WriteOperation_DeleteState)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[40].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[43].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[44].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[47].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[48].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[52].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[53].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[57].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -6020,7 +6401,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   61,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -183,6 +183,12 @@ func filterOptions(in *fields) []memory.MemoryRetrieveOption {
 func getItem(client *memory.Client, in *fields) call {
 	client = scoped(client, in)
 	id := memory.MemoryItemId(in.text("id"))
+	if revision := in.integer("revision"); revision != 0 {
+		return func(ctx context.Context) (proto.Message, error) {
+			item, err := client.GetAt(ctx, id, revision)
+			return &memoryv1.GetResponse{Item: itemOf(item)}, err
+		}
+	}
 	var options []memory.MemoryRetrieveOption
 	if in.flag("include_embedding") {
 		options = append(options, memory.WithEmbeddings())

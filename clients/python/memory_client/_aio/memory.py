@@ -236,13 +236,18 @@ class MemoryMethods(Bound):
         )
         return memory.results_of(await self._transport.all_pages(call))
 
-    async def get(self, id: str, *, include_embedding: bool = False) -> MemoryItem:
+    async def get(self, id: str, *, include_embedding: bool = False, revision: int = 0) -> MemoryItem:
         """Return one item.
 
+        Args:
+            id: The id of the item.
+            include_embedding: Return its vector; not with a revision.
+            revision: Return the version that was written at this revision; 0: the current one.
+
         Raises:
-            NotFound: The namespace has no item with this id.
+            NotFound: The namespace has no item with this id, or the version is not kept.
         """
-        return await self._transport.unary(memory.get(self._namespace, id, include_embedding))
+        return await self._transport.unary(memory.get(self._namespace, id, include_embedding, revision))
 
     def list_items(
         self,

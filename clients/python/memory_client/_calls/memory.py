@@ -39,7 +39,7 @@ from memory_client.models import (
     Vector,
 )
 from memory_client.unset import UNSET, Unset
-from memory_client.values import duration_from, struct_from, timestamp_from
+from memory_client.values import AROUND_ITEM_FIELD, duration_from, struct_from, timestamp_from
 
 _SERVICE = "/memory_service.v1.MemoryService/"
 
@@ -200,9 +200,11 @@ def results_of(pages: list[Page[Result]]) -> Results:
     )
 
 
-def get(namespace: str, id: str, include_embedding: bool) -> Call[MemoryItem]:
+def get(namespace: str, id: str, include_embedding: bool, revision: int) -> Call[MemoryItem]:
     """Call Get."""
-    request = memory_pb2.GetRequest(namespace=namespace, id=id, include_embedding=include_embedding)
+    request = memory_pb2.GetRequest(
+        namespace=namespace, id=id, include_embedding=include_embedding, revision=revision
+    )
 
     def read(response: memory_pb2.GetResponse) -> MemoryItem:
         return item_to(response.item)
@@ -308,7 +310,7 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
     elif field == "labels":
         item.labels.update(value)
     elif field == "metadata":
-        item.metadata.CopyFrom(struct_from(value, field))
+        item.metadata.CopyFrom(struct_from(value, field, around=AROUND_ITEM_FIELD))
     elif field == "embedding":
         set_embedding(item.embedding, value)
     elif field == "ttl":

@@ -237,13 +237,18 @@ class MemoryMethods(Bound):
         )
         return memory.results_of(self._transport.all_pages(call))
 
-    def get(self, id: str, *, include_embedding: bool = False) -> MemoryItem:
+    def get(self, id: str, *, include_embedding: bool = False, revision: int = 0) -> MemoryItem:
         """Return one item.
 
+        Args:
+            id: The id of the item.
+            include_embedding: Return its vector; not with a revision.
+            revision: Return the version that was written at this revision; 0: the current one.
+
         Raises:
-            NotFound: The namespace has no item with this id.
+            NotFound: The namespace has no item with this id, or the version is not kept.
         """
-        return self._transport.unary(memory.get(self._namespace, id, include_embedding))
+        return self._transport.unary(memory.get(self._namespace, id, include_embedding, revision))
 
     def list_items(
         self,

@@ -499,20 +499,74 @@ class Degradation(_message.Message):
     def __init__(self, reason: _Optional[_Union[DegradationReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
-    __slots__ = ("namespace", "id", "include_embedding")
+    __slots__ = ("namespace", "id", "include_embedding", "revision")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     include_embedding: bool
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ...) -> None: ...
+    revision: int
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ..., revision: _Optional[int] = ...) -> None: ...
 
 class GetResponse(_message.Message):
     __slots__ = ("item",)
     ITEM_FIELD_NUMBER: _ClassVar[int]
     item: MemoryItem
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
+
+class ItemVersion(_message.Message):
+    __slots__ = ("revision", "kind", "time", "writer", "credential_id", "item")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIAL_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    kind: _state_pb2.VersionKind
+    time: _timestamp_pb2.Timestamp
+    writer: str
+    credential_id: str
+    item: MemoryItem
+    def __init__(self, revision: _Optional[int] = ..., kind: _Optional[_Union[_state_pb2.VersionKind, str]] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., writer: _Optional[str] = ..., credential_id: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
+
+class ListItemVersionsRequest(_message.Message):
+    __slots__ = ("namespace", "id", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListItemVersionsResponse(_message.Message):
+    __slots__ = ("versions", "next_page_token")
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.RepeatedCompositeFieldContainer[ItemVersion]
+    next_page_token: str
+    def __init__(self, versions: _Optional[_Iterable[_Union[ItemVersion, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class RedactVersionRequest(_message.Message):
+    __slots__ = ("namespace", "id", "revision")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    revision: int
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class RedactVersionResponse(_message.Message):
+    __slots__ = ("revision",)
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    def __init__(self, revision: _Optional[int] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources", "order_by", "skip")
