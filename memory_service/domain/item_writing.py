@@ -66,7 +66,7 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
         provenance=provenance,
         index=draft.index,
     )
-    model = CLIENT_MODEL if draft.embedding is not None else ""
+    model = draft.model if draft.embedding is not None else ""
     return ItemWrite(
         item, indexed_text(item), model, draft.keep_vector, draft.expected_revision, indexed_speaker(item),
         keep_create_us=draft.create_us is None and draft.facet is None, new_id=not draft.id,

@@ -9,6 +9,7 @@ import pytest
 
 from contract.builders import (
     CONTENTS,
+    EVERYTHING,
     NOW,
     NS,
     PLENTY,
@@ -16,12 +17,13 @@ from contract.builders import (
     build_item,
     build_write,
     get_item,
+    hits_by_id,
     scan_ids,
     search_hits,
     words_found,
 )
 from contract.invariants import assert_consistent
-from memory_service.data_model import ItemWrite, Provenance, SourceKind, TextPart, WritesBy
+from memory_service.data_model import ItemWrite, Provenance, SearchQuery, SourceKind, TextPart, WritesBy
 from memory_service.operations import AddItems
 from memory_service.store import Store
 
@@ -85,6 +87,16 @@ async def test_among_many_that_cannot_be_found_the_others_are(store: Store) -> N
     hits = await search_hits(store, text="kiwi", candidates=PLENTY, min_position=150)
     assert set(hits) < expected
     await assert_consistent(store)
+
+
+async def test_a_joint_search_does_not_find_it_either(store: Store) -> None:
+    names = [NS, "people/bob"]
+    for name in names:
+        await store.add_items(name, [said("before", "kiwi"), said("it", "kiwi", ""), said("after", "fig")])
+    first, second = [await store.read(name) for name in names]
+    query = SearchQuery(EVERYTHING, 10, None, "kiwi")
+    for name, hits in zip(names, await first.search_together([second], [query, query]), strict=True):
+        assert set(await hits_by_id(store, name, hits)) == {"before", "after"}
 
 
 async def test_a_new_version_may_be_found_by_other_words(store: Store) -> None:
