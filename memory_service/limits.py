@@ -54,6 +54,10 @@ class Limits:
     document_fragments_max: int = 10_000
     document_labels_bytes_max: int = 16 * MIB
     search_documents_max: int = 100
+    search_namespaces_max: int = 16
+    """Doubled: a joint search takes twice as long."""
+    search_queries_max: int = 8
+    """Doubled: a search for several texts takes twice as long."""
     file_bytes_max: int = 1 * MIB
     file_path_bytes_max: int = 512
     file_path_names_max: int = 16

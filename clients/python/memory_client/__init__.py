@@ -134,6 +134,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
+from memory_client.versions import ItemVersion, StateVersion, VersionKind
 
 __version__ = "0.1.0"
 
@@ -190,6 +191,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "ItemKind",
+    "ItemVersion",
     "KeyDecision",
     "KeyVerdict",
     "LabelValue",
@@ -237,6 +239,7 @@ __all__ = [
     "ServerInfo",
     "SourceKind",
     "StateEntry",
+    "StateVersion",
     "StorageDecision",
     "ToolCall",
     "ToolCallResult",
@@ -248,6 +251,7 @@ __all__ = [
     "UpdatedMemory",
     "UserMemory",
     "Vector",
+    "VersionKind",
     "WriteOperation",
     "WriteResult",
     "WrittenFile",

@@ -113,6 +113,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -132,3 +133,4 @@ export type {
   WriteOperation,
   WriteResult,
 } from "./write-operations.js";
+export type { ItemVersion, ListVersionsOptions, StateVersion, Version, VersionKind } from "./versions.js";
