@@ -3812,6 +3812,10 @@ type WriteOperation struct {
 	//	*WriteOperation_DeleteWhere
 	//	*WriteOperation_SaveState
 	//	*WriteOperation_DeleteState
+	//	*WriteOperation_WriteFile
+	//	*WriteOperation_EditFile
+	//	*WriteOperation_RenameFile
+	//	*WriteOperation_DeleteFile
 	Operation     isWriteOperation_Operation `protobuf_oneof:"operation"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3908,6 +3912,42 @@ func (x *WriteOperation) GetDeleteState() *DeleteStateOperation {
 	return nil
 }
 
+func (x *WriteOperation) GetWriteFile() *WriteFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_WriteFile); ok {
+			return x.WriteFile
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetEditFile() *EditFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_EditFile); ok {
+			return x.EditFile
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetRenameFile() *RenameFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_RenameFile); ok {
+			return x.RenameFile
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetDeleteFile() *DeleteFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_DeleteFile); ok {
+			return x.DeleteFile
+		}
+	}
+	return nil
+}
+
 type isWriteOperation_Operation interface {
 	isWriteOperation_Operation()
 }
@@ -3943,6 +3983,27 @@ type WriteOperation_DeleteState struct {
 	DeleteState *DeleteStateOperation `protobuf:"bytes,6,opt,name=delete_state,json=deleteState,proto3,oneof"`
 }
 
+type WriteOperation_WriteFile struct {
+	// Writes a file, as FileService/WriteFile does. Of the operations on files, none may name the path of
+	// another, nor a folder of it.
+	WriteFile *WriteFileOperation `protobuf:"bytes,8,opt,name=write_file,json=writeFile,proto3,oneof"`
+}
+
+type WriteOperation_EditFile struct {
+	// Edits a file, as FileService/EditFile does.
+	EditFile *EditFileOperation `protobuf:"bytes,9,opt,name=edit_file,json=editFile,proto3,oneof"`
+}
+
+type WriteOperation_RenameFile struct {
+	// Renames a file or a folder, as FileService/RenameFile does.
+	RenameFile *RenameFileOperation `protobuf:"bytes,10,opt,name=rename_file,json=renameFile,proto3,oneof"`
+}
+
+type WriteOperation_DeleteFile struct {
+	// Deletes a file or a folder, as FileService/DeleteFile does.
+	DeleteFile *DeleteFileOperation `protobuf:"bytes,11,opt,name=delete_file,json=deleteFile,proto3,oneof"`
+}
+
 func (*WriteOperation_Add) isWriteOperation_Operation() {}
 
 func (*WriteOperation_Update) isWriteOperation_Operation() {}
@@ -3954,6 +4015,14 @@ func (*WriteOperation_DeleteWhere) isWriteOperation_Operation() {}
 func (*WriteOperation_SaveState) isWriteOperation_Operation() {}
 
 func (*WriteOperation_DeleteState) isWriteOperation_Operation() {}
+
+func (*WriteOperation_WriteFile) isWriteOperation_Operation() {}
+
+func (*WriteOperation_EditFile) isWriteOperation_Operation() {}
+
+func (*WriteOperation_RenameFile) isWriteOperation_Operation() {}
+
+func (*WriteOperation_DeleteFile) isWriteOperation_Operation() {}
 
 // AddOperation adds an item.
 type AddOperation struct {
@@ -4396,6 +4465,340 @@ func (x *DeleteStateOperation) GetAllowMissing() bool {
 	return false
 }
 
+// WriteFileOperation writes a file. The fields are those of WriteFileRequest.
+type WriteFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The content.
+	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// Write only if this is the file's current version. 0: only if the file does not exist. Unset: write
+	// unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// Write only if this is the SHA-256 of the current content, in hexadecimal. Empty: write
+	// unconditionally.
+	ExpectedSha256 string `protobuf:"bytes,4,opt,name=expected_sha256,json=expectedSha256,proto3" json:"expected_sha256,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *WriteFileOperation) Reset() {
+	*x = WriteFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteFileOperation) ProtoMessage() {}
+
+func (x *WriteFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteFileOperation.ProtoReflect.Descriptor instead.
+func (*WriteFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *WriteFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WriteFileOperation) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+func (x *WriteFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *WriteFileOperation) GetExpectedSha256() string {
+	if x != nil {
+		return x.ExpectedSha256
+	}
+	return ""
+}
+
+// EditFileOperation edits a file. The fields are those of EditFileRequest.
+type EditFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The change. Required.
+	//
+	// Types that are valid to be assigned to Edit:
+	//
+	//	*EditFileOperation_Replace
+	//	*EditFileOperation_Insert
+	//	*EditFileOperation_Append
+	Edit isEditFileOperation_Edit `protobuf_oneof:"edit"`
+	// Edit only if this is the file's current version. Unset: edit unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,5,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// Edit only if this is the SHA-256 of the current content, in hexadecimal. Empty: edit unconditionally.
+	ExpectedSha256 string `protobuf:"bytes,6,opt,name=expected_sha256,json=expectedSha256,proto3" json:"expected_sha256,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *EditFileOperation) Reset() {
+	*x = EditFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EditFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditFileOperation) ProtoMessage() {}
+
+func (x *EditFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditFileOperation.ProtoReflect.Descriptor instead.
+func (*EditFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *EditFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *EditFileOperation) GetEdit() isEditFileOperation_Edit {
+	if x != nil {
+		return x.Edit
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetReplace() *ReplaceText {
+	if x != nil {
+		if x, ok := x.Edit.(*EditFileOperation_Replace); ok {
+			return x.Replace
+		}
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetInsert() *InsertText {
+	if x != nil {
+		if x, ok := x.Edit.(*EditFileOperation_Insert); ok {
+			return x.Insert
+		}
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetAppend() *AppendText {
+	if x != nil {
+		if x, ok := x.Edit.(*EditFileOperation_Append); ok {
+			return x.Append
+		}
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *EditFileOperation) GetExpectedSha256() string {
+	if x != nil {
+		return x.ExpectedSha256
+	}
+	return ""
+}
+
+type isEditFileOperation_Edit interface {
+	isEditFileOperation_Edit()
+}
+
+type EditFileOperation_Replace struct {
+	// Replaces a text that occurs exactly once.
+	Replace *ReplaceText `protobuf:"bytes,2,opt,name=replace,proto3,oneof"`
+}
+
+type EditFileOperation_Insert struct {
+	// Inserts lines.
+	Insert *InsertText `protobuf:"bytes,3,opt,name=insert,proto3,oneof"`
+}
+
+type EditFileOperation_Append struct {
+	// Adds to the end.
+	Append *AppendText `protobuf:"bytes,4,opt,name=append,proto3,oneof"`
+}
+
+func (*EditFileOperation_Replace) isEditFileOperation_Edit() {}
+
+func (*EditFileOperation_Insert) isEditFileOperation_Edit() {}
+
+func (*EditFileOperation_Append) isEditFileOperation_Edit() {}
+
+// RenameFileOperation renames a file or a folder. The fields are those of RenameFileRequest.
+type RenameFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file or the folder. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The new path. Required.
+	NewPath string `protobuf:"bytes,2,opt,name=new_path,json=newPath,proto3" json:"new_path,omitempty"`
+	// Rename only if this is the file's current version. Unset: rename unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *RenameFileOperation) Reset() {
+	*x = RenameFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameFileOperation) ProtoMessage() {}
+
+func (x *RenameFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameFileOperation.ProtoReflect.Descriptor instead.
+func (*RenameFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *RenameFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RenameFileOperation) GetNewPath() string {
+	if x != nil {
+		return x.NewPath
+	}
+	return ""
+}
+
+func (x *RenameFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+// DeleteFileOperation deletes a file or a folder. The fields are those of DeleteFileRequest.
+type DeleteFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file or the folder. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Delete a folder with everything below it.
+	Recursive bool `protobuf:"varint,2,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	// Delete only if this is the file's current version. Unset: delete unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DeleteFileOperation) Reset() {
+	*x = DeleteFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteFileOperation) ProtoMessage() {}
+
+func (x *DeleteFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteFileOperation.ProtoReflect.Descriptor instead.
+func (*DeleteFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *DeleteFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DeleteFileOperation) GetRecursive() bool {
+	if x != nil {
+		return x.Recursive
+	}
+	return false
+}
+
+func (x *DeleteFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
 // BatchWriteResponse is the result of BatchWrite.
 type BatchWriteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4411,7 +4814,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +4826,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +4839,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4467,9 +4870,9 @@ type WriteResult struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The revision at which the item or the state was written. 0: nothing was written.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The version of the state that was saved.
+	// The version of the state that was saved, or of the file that was written or renamed.
 	Version int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// The create_time of the item or the state that was written. UTC.
+	// The create_time of the item, the state or the file that was written. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The time of the write. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -4477,17 +4880,19 @@ type WriteResult struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether an item was skipped because its id exists.
 	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// The number of items or states that were deleted, without derived ones.
+	// The number of items, states or files that were deleted, without derived ones.
 	DeletedCount int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// The number of other items that were deleted because they were made only from those.
-	DerivedCount  int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
+	DerivedCount int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
+	// The number of files that were renamed.
+	RenamedCount  int64 `protobuf:"varint,10,opt,name=renamed_count,json=renamedCount,proto3" json:"renamed_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4499,7 +4904,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4512,7 +4917,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WriteResult) GetId() string {
@@ -4578,6 +4983,13 @@ func (x *WriteResult) GetDerivedCount() int64 {
 	return 0
 }
 
+func (x *WriteResult) GetRenamedCount() int64 {
+	if x != nil {
+		return x.RenamedCount
+	}
+	return 0
+}
+
 // ResetRequest names the namespace to empty.
 type ResetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4591,7 +5003,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +5015,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +5028,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -4648,7 +5060,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4660,7 +5072,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4673,7 +5085,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -4713,7 +5125,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +5137,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +5150,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -4775,7 +5187,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +5199,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +5212,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -4840,7 +5252,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4852,7 +5264,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4865,7 +5277,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -4925,7 +5337,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5349,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5362,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -4992,7 +5404,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5004,7 +5416,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5017,7 +5429,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -5083,7 +5495,7 @@ type ReplaceText struct {
 
 func (x *ReplaceText) Reset() {
 	*x = ReplaceText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5095,7 +5507,7 @@ func (x *ReplaceText) String() string {
 func (*ReplaceText) ProtoMessage() {}
 
 func (x *ReplaceText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5108,7 +5520,7 @@ func (x *ReplaceText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
 func (*ReplaceText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReplaceText) GetOldText() string {
@@ -5138,7 +5550,7 @@ type InsertText struct {
 
 func (x *InsertText) Reset() {
 	*x = InsertText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5150,7 +5562,7 @@ func (x *InsertText) String() string {
 func (*InsertText) ProtoMessage() {}
 
 func (x *InsertText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +5575,7 @@ func (x *InsertText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
 func (*InsertText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *InsertText) GetAfterLine() int32 {
@@ -5191,7 +5603,7 @@ type AppendText struct {
 
 func (x *AppendText) Reset() {
 	*x = AppendText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5203,7 +5615,7 @@ func (x *AppendText) String() string {
 func (*AppendText) ProtoMessage() {}
 
 func (x *AppendText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5216,7 +5628,7 @@ func (x *AppendText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
 func (*AppendText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AppendText) GetText() string {
@@ -5544,7 +5956,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"operations\x18\x02 \x03(\v2!.memory_service.v1.WriteOperationR\n" +
 	"operations\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"\xb2\x03\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"\xd5\x05\n" +
 	"\x0eWriteOperation\x123\n" +
 	"\x03add\x18\x01 \x01(\v2\x1f.memory_service.v1.AddOperationH\x00R\x03add\x12<\n" +
 	"\x06update\x18\x02 \x01(\v2\".memory_service.v1.UpdateOperationH\x00R\x06update\x12<\n" +
@@ -5552,7 +5964,15 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fdelete_where\x18\x04 \x01(\v2'.memory_service.v1.DeleteWhereOperationH\x00R\vdeleteWhere\x12F\n" +
 	"\n" +
 	"save_state\x18\x05 \x01(\v2%.memory_service.v1.SaveStateOperationH\x00R\tsaveState\x12L\n" +
-	"\fdelete_state\x18\x06 \x01(\v2'.memory_service.v1.DeleteStateOperationH\x00R\vdeleteStateB\v\n" +
+	"\fdelete_state\x18\x06 \x01(\v2'.memory_service.v1.DeleteStateOperationH\x00R\vdeleteState\x12F\n" +
+	"\n" +
+	"write_file\x18\b \x01(\v2%.memory_service.v1.WriteFileOperationH\x00R\twriteFile\x12C\n" +
+	"\tedit_file\x18\t \x01(\v2$.memory_service.v1.EditFileOperationH\x00R\beditFile\x12I\n" +
+	"\vrename_file\x18\n" +
+	" \x01(\v2&.memory_service.v1.RenameFileOperationH\x00R\n" +
+	"renameFile\x12I\n" +
+	"\vdelete_file\x18\v \x01(\v2&.memory_service.v1.DeleteFileOperationH\x00R\n" +
+	"deleteFileB\v\n" +
 	"\toperation\"\x84\x01\n" +
 	"\fAddOperation\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12A\n" +
@@ -5594,11 +6014,36 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x10expected_version\x18\x02 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12#\n" +
 	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x13\n" +
+	"\x11_expected_version\"\xb0\x01\n" +
+	"\x12WriteFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\tR\acontent\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12'\n" +
+	"\x0fexpected_sha256\x18\x04 \x01(\tR\x0eexpectedSha256B\x13\n" +
+	"\x11_expected_version\"\xcb\x02\n" +
+	"\x11EditFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12:\n" +
+	"\areplace\x18\x02 \x01(\v2\x1e.memory_service.v1.ReplaceTextH\x00R\areplace\x127\n" +
+	"\x06insert\x18\x03 \x01(\v2\x1d.memory_service.v1.InsertTextH\x00R\x06insert\x127\n" +
+	"\x06append\x18\x04 \x01(\v2\x1d.memory_service.v1.AppendTextH\x00R\x06append\x12.\n" +
+	"\x10expected_version\x18\x05 \x01(\x03H\x01R\x0fexpectedVersion\x88\x01\x01\x12'\n" +
+	"\x0fexpected_sha256\x18\x06 \x01(\tR\x0eexpectedSha256B\x06\n" +
+	"\x04editB\x13\n" +
+	"\x11_expected_version\"\x89\x01\n" +
+	"\x13RenameFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x19\n" +
+	"\bnew_path\x18\x02 \x01(\tR\anewPath\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
+	"\x11_expected_version\"\x8c\x01\n" +
+	"\x13DeleteFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1c\n" +
+	"\trecursive\x18\x02 \x01(\bR\trecursive\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
 	"\x11_expected_version\"\xa6\x01\n" +
 	"\x12BatchWriteResponse\x128\n" +
 	"\aresults\x18\x01 \x03(\v2\x1e.memory_service.v1.WriteResultR\aresults\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xee\x02\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\x93\x03\n" +
 	"\vWriteResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x18\n" +
@@ -5611,7 +6056,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"expireTime\x12\x18\n" +
 	"\askipped\x18\a \x01(\bR\askipped\x12#\n" +
 	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\x12#\n" +
-	"\rderived_count\x18\t \x01(\x03R\fderivedCount\"K\n" +
+	"\rderived_count\x18\t \x01(\x03R\fderivedCount\x12#\n" +
+	"\rrenamed_count\x18\n" +
+	" \x01(\x03R\frenamedCount\"K\n" +
 	"\fResetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -5744,7 +6191,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                   // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),                 // 1: memory_service.v1.SourceKind
@@ -5797,55 +6244,59 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*DeleteWhereOperation)(nil),    // 48: memory_service.v1.DeleteWhereOperation
 	(*SaveStateOperation)(nil),      // 49: memory_service.v1.SaveStateOperation
 	(*DeleteStateOperation)(nil),    // 50: memory_service.v1.DeleteStateOperation
-	(*BatchWriteResponse)(nil),      // 51: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),             // 52: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),            // 53: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),           // 54: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),            // 55: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),           // 56: memory_service.v1.WatchResponse
-	(*Change)(nil),                  // 57: memory_service.v1.Change
-	(*ExportRequest)(nil),           // 58: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),          // 59: memory_service.v1.ExportResponse
-	(*ReplaceText)(nil),             // 60: memory_service.v1.ReplaceText
-	(*InsertText)(nil),              // 61: memory_service.v1.InsertText
-	(*AppendText)(nil),              // 62: memory_service.v1.AppendText
-	nil,                             // 63: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                             // 64: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                             // 65: memory_service.v1.ListRequest.LabelsEntry
-	nil,                             // 66: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                             // 67: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),         // 68: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),   // 69: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),     // 70: google.protobuf.Duration
-	(*structpb.Value)(nil),          // 71: google.protobuf.Value
-	(*StateEntry)(nil),              // 72: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil),   // 73: google.protobuf.FieldMask
+	(*WriteFileOperation)(nil),      // 51: memory_service.v1.WriteFileOperation
+	(*EditFileOperation)(nil),       // 52: memory_service.v1.EditFileOperation
+	(*RenameFileOperation)(nil),     // 53: memory_service.v1.RenameFileOperation
+	(*DeleteFileOperation)(nil),     // 54: memory_service.v1.DeleteFileOperation
+	(*BatchWriteResponse)(nil),      // 55: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),             // 56: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),            // 57: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),           // 58: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),            // 59: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),           // 60: memory_service.v1.WatchResponse
+	(*Change)(nil),                  // 61: memory_service.v1.Change
+	(*ExportRequest)(nil),           // 62: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),          // 63: memory_service.v1.ExportResponse
+	(*ReplaceText)(nil),             // 64: memory_service.v1.ReplaceText
+	(*InsertText)(nil),              // 65: memory_service.v1.InsertText
+	(*AppendText)(nil),              // 66: memory_service.v1.AppendText
+	nil,                             // 67: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                             // 68: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                             // 69: memory_service.v1.ListRequest.LabelsEntry
+	nil,                             // 70: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                             // 71: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),         // 72: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),   // 73: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),     // 74: google.protobuf.Duration
+	(*structpb.Value)(nil),          // 75: google.protobuf.Value
+	(*StateEntry)(nil),              // 76: memory_service.v1.StateEntry
+	(*fieldmaskpb.FieldMask)(nil),   // 77: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	68,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	69,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	69,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	69,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	63,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	68,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	72,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	73,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	73,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	73,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	67,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	72,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	70,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	74,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	69,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	73,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	69,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	68,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	73,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	72,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	68,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	71,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	72,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	75,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -5855,19 +6306,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	72,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	76,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	64,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	69,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	68,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	73,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	69,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	73,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	70,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	74,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -5878,21 +6329,21 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	65,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	69,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	69,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	73,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
 	36,  // 62: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
 	7,   // 63: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	73,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	77,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
 	7,   // 65: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
 	29,  // 66: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	66,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	70,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
 	0,   // 68: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	69,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	73,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
 	44,  // 71: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
 	45,  // 72: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
 	46,  // 73: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
@@ -5900,61 +6351,68 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	48,  // 75: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
 	49,  // 76: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
 	50,  // 77: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	7,   // 78: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 79: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 80: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	73,  // 81: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	67,  // 82: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 83: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	69,  // 84: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	69,  // 85: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	71,  // 86: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	70,  // 87: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	52,  // 88: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 89: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	69,  // 90: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	69,  // 91: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	69,  // 92: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	70,  // 93: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	57,  // 94: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 95: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 96: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	72,  // 97: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 98: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	72,  // 99: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 100: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 101: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 102: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 103: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 104: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	32,  // 105: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	34,  // 106: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
-	37,  // 107: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	39,  // 108: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	41,  // 109: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	43,  // 110: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	53,  // 111: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	55,  // 112: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	58,  // 113: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 114: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 115: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 116: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 117: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 118: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	33,  // 119: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	35,  // 120: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
-	38,  // 121: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	40,  // 122: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	42,  // 123: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	51,  // 124: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	54,  // 125: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	56,  // 126: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	59,  // 127: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	114, // [114:128] is the sub-list for method output_type
-	100, // [100:114] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	51,  // 78: memory_service.v1.WriteOperation.write_file:type_name -> memory_service.v1.WriteFileOperation
+	52,  // 79: memory_service.v1.WriteOperation.edit_file:type_name -> memory_service.v1.EditFileOperation
+	53,  // 80: memory_service.v1.WriteOperation.rename_file:type_name -> memory_service.v1.RenameFileOperation
+	54,  // 81: memory_service.v1.WriteOperation.delete_file:type_name -> memory_service.v1.DeleteFileOperation
+	7,   // 82: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 83: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 84: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	77,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	71,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 87: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	73,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	75,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	74,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	64,  // 92: memory_service.v1.EditFileOperation.replace:type_name -> memory_service.v1.ReplaceText
+	65,  // 93: memory_service.v1.EditFileOperation.insert:type_name -> memory_service.v1.InsertText
+	66,  // 94: memory_service.v1.EditFileOperation.append:type_name -> memory_service.v1.AppendText
+	56,  // 95: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 96: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	73,  // 97: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	73,  // 98: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	73,  // 99: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	74,  // 100: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	61,  // 101: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 102: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 103: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	76,  // 104: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 105: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	76,  // 106: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 107: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 108: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 109: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 110: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 111: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	32,  // 112: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	34,  // 113: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
+	37,  // 114: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	39,  // 115: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	41,  // 116: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	43,  // 117: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	57,  // 118: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	59,  // 119: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	62,  // 120: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 121: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 122: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 123: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 124: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 125: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	33,  // 126: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	35,  // 127: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
+	38,  // 128: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	40,  // 129: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	42,  // 130: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	55,  // 131: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	58,  // 132: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	60,  // 133: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	63,  // 134: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	121, // [121:135] is the sub-list for method output_type
+	107, // [107:121] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -5991,13 +6449,25 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_DeleteWhere)(nil),
 		(*WriteOperation_SaveState)(nil),
 		(*WriteOperation_DeleteState)(nil),
+		(*WriteOperation_WriteFile)(nil),
+		(*WriteOperation_EditFile)(nil),
+		(*WriteOperation_RenameFile)(nil),
+		(*WriteOperation_DeleteFile)(nil),
 	}
 	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[40].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[43].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[48].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[52].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[44].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{
+		(*EditFileOperation_Replace)(nil),
+		(*EditFileOperation_Insert)(nil),
+		(*EditFileOperation_Append)(nil),
+	}
+	file_memory_service_v1_memory_proto_msgTypes[46].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[47].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[52].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[56].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -6007,7 +6477,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   61,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
