@@ -439,7 +439,8 @@ def _written(
                 result = BatchResult(state=next(states))
             case WriteFile() | EditFile():
                 # After the removal of fragments: the file, then its new fragments.
-                result = BatchResult(file=list(islice(items, counts[1][0]))[0])
+                written = list(islice(items, counts[1][0]))
+                result = BatchResult(file=written[0])
             case RenameFile():
                 renamed = list(islice(items, count))
                 result = BatchResult(file=renamed[0] if count == 1 else None, renamed_count=count)
