@@ -419,7 +419,8 @@ class SearchQuery(msgspec.Struct, frozen=True):
     """A search by vector, text, or both.
 
     `candidates` is the most results per channel; with both channels, `nearest` is that of the vector if it is
-    above 0. With `described` the hits also have the columns that describe the items.
+    above 0. With `described` the hits also have the columns that describe the items. `neighbour_weight`
+    is the factor of the weights of neighbours' words.
     """
 
     filter: ItemFilter
@@ -428,16 +429,18 @@ class SearchQuery(msgspec.Struct, frozen=True):
     text: str | None = None
     nearest: int = 0
     described: bool = False
+    neighbour_weight: float = 1.0
 
 
 class Hits(msgspec.Struct):
     """Search results by column: entry i of each list belongs to the same item.
 
     Vector scores are cosine similarities, None for an item without a vector; lexical scores are BM25 over an
-    item and its neighbours, 0.0 if no word matches; `named` says whether the text has a word of the speaker's
-    name. A column is None if the query did not use its channel. The last three are None unless the query
-    requests them: `importances` has UNSET_IMPORTANCE for an item without one, `use_counts` how often an item
-    was used.
+    item and its neighbours, 0.0 if no word matches; `word_shares` is the share of the text's words that these
+    have, 0 to 1, rare words counting more and those of neighbours less; `named` says whether the text has a
+    word of the speaker's name. A column is None if the query did not use its channel. `create_us`,
+    `importances` and `use_counts` are None unless the query requests them: `importances` has UNSET_IMPORTANCE
+    for an item without one, `use_counts` how often an item was used.
     """
 
     positions: list[int] = []
@@ -447,6 +450,7 @@ class Hits(msgspec.Struct):
     create_us: Sequence[int] | None = None
     importances: Sequence[float] | None = None
     use_counts: Sequence[int] | None = None
+    word_shares: Sequence[float] | None = None
 
 
 class Around(msgspec.Struct, frozen=True):

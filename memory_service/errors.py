@@ -110,6 +110,18 @@ class NotFound(MemoryServiceError):
         return cls("STATE_NOT_FOUND", f"no state {key!r} in {namespace!r}", namespace=namespace, key=key)
 
     @classmethod
+    def item_version(cls, namespace: str, item_id: str, revision: int) -> NotFound:
+        """Return the error for a version of an item that is not kept."""
+        message = f"no version of item {item_id!r} in {namespace!r} is kept from revision {revision}"
+        return cls("VERSION_NOT_FOUND", message, namespace=namespace, id=item_id, revision=revision)
+
+    @classmethod
+    def state_version(cls, namespace: str, key: str, revision: int) -> NotFound:
+        """Return the error for a version of a state that is not kept."""
+        message = f"no version of state {key!r} in {namespace!r} is kept from revision {revision}"
+        return cls("VERSION_NOT_FOUND", message, namespace=namespace, key=key, revision=revision)
+
+    @classmethod
     def memory(cls, namespace: str, memory_id: str) -> NotFound:
         """Return the error for a memory id that the namespace does not have."""
         message = f"no memory {memory_id!r} in {namespace!r}"
@@ -257,6 +269,18 @@ class FailedPrecondition(MemoryServiceError):
             f"request_id {request_id!r} was used for another request",
             request_id=request_id,
         )
+
+    @classmethod
+    def current_item_version(cls, item_id: str, revision: int) -> FailedPrecondition:
+        """Return the error for the redaction of an item's current version."""
+        message = f"revision {revision} is the current version of item {item_id!r}"
+        return cls("VERSION_IS_CURRENT", message, id=item_id, revision=revision)
+
+    @classmethod
+    def current_state_version(cls, key: str, revision: int) -> FailedPrecondition:
+        """Return the error for the redaction of a state's current version."""
+        message = f"revision {revision} is the current version of state {key!r}"
+        return cls("VERSION_IS_CURRENT", message, key=key, revision=revision)
 
     @classmethod
     def folder_not_empty(cls, namespace: str, path: str) -> FailedPrecondition:

@@ -72,12 +72,25 @@ class Reading(ABC):
         however few or many items match). With a text, MUST return the `candidates` matching items of the
         highest BM25 score above 0, with the statistics of this namespace alone; items that match only common
         words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
-        with the weights of indexes/turns.py: those of CONVERSATION_KINDS that are stored now, in the order of
-        the namespace, even if the filter excludes them. The date of an item of these kinds counts as words of
-        its text. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item MUST
+        with the weights of indexes/turns.py times `neighbour_weight`: those of CONVERSATION_KINDS that are
+        stored now, in the order of the namespace, even if the filter excludes them. The date of an item of
+        these kinds counts as words of its text. `word_shares` MUST be the share of the text's words in it and
+        its neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each
+        item MUST
         have its score in every channel of the query, even if only one of them found it. With `described`,
         MUST fill the columns that describe the items. A vector whose dimension is not the namespace's MUST
         raise InvalidArgument.dimension("query_embedding", ...).
+        """
+
+    @abstractmethod
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        """Find the items that fit best in this namespace and others, and return the hits of each.
+
+        `others` are readings of existing namespaces of the same store; the queries, one for each namespace,
+        differ only in the vector, which may be missing. The hits MUST be those that `search` would find if
+        one namespace had all items, and have the same scores: with the statistics of all namespaces together,
+        and each number of candidates that of all together. Items in sessions of the same name in different
+        namespaces are no neighbours.
         """
 
     @abstractmethod
@@ -122,6 +135,9 @@ class _Nothing(Reading):
 
     async def search(self, query: SearchQuery) -> Hits:
         return Hits()
+
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        raise AssertionError("only for existing namespaces")
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return [Around()] * len(positions)

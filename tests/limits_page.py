@@ -55,6 +55,8 @@ LIMIT_EXCEEDED = {
     "document_fragments_max": "document fragments",
     "document_labels_bytes_max": "document labels × fragments",
     "search_documents_max": "document_ids of SearchFragments",
+    "search_namespaces_max": "`namespaces` of Retrieve",
+    "search_queries_max": "`queries` of Retrieve",
     "file_bytes_max": "content of a file",
     "file_path_bytes_max": "path of a file",
     "file_path_names_max": "names in a path",

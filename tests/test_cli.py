@@ -67,10 +67,13 @@ def test_the_commands_that_there_are() -> None:
             "import",
             "export",
         ),
-        *("delete-where", "write"),
+        *("delete-where", "write", "versions", "redact"),
         *("stats", "namespaces", "reembed", "undo", "flush", "watch", "restore", "rekey"),
         *("backup write", "backup verify"),
-        *(f"state {name}" for name in ("save", "load", "list", "search", "rename", "delete", "clear")),
+        *(
+            f"state {name}"
+            for name in ("save", "load", "list", "search", "versions", "redact", "rename", "delete", "clear")
+        ),
     }
 
 
@@ -292,6 +295,24 @@ def test_state(run: Run) -> None:
     run("state", "rename", "plan/c", "plan/a")
     run("state", "delete", "plan/a", "--expected-version", "2")
     assert run("state", "clear", "--yes").stdout == "deleted 2 state keys\n"
+
+
+def test_versions(run: Run) -> None:
+    run("add", "one", "--id", "a")
+    run("write", "-", stdin='{"update": {"item": {"id": "a", "text": "two"}}}\n')
+    run("state", "save", "k", "[1]")
+    run("state", "save", "k", "2")
+    listed = run("versions", "a").stdout.splitlines()
+    assert [line.split()[-1] for line in listed] == ["two", "one"]
+    assert [line.split()[-1] for line in run("state", "versions", "k").stdout.splitlines()] == ["2", "[1]"]
+    assert json_lines(run("get", "a", "--revision", "1", "--json"))[0]["text"] == "one"
+    assert run("state", "load", "k", "--revision", "3").stdout == "[\n  1\n]\n"
+    assert run("redact", "a", "1", stdin="n\n", exit_code=1).stderr.endswith("nothing was redacted\n")
+    assert run("redact", "a", "1", "--yes").stdout == "redacted a at revision 1\n"
+    assert run("state", "redact", "k", "3", "--yes").stdout == "redacted k at revision 3\n"
+    assert [line["kind"] for line in json_lines(run("versions", "a", "--json"))] == ["current", "redacted"]
+    assert "VERSION_NOT_FOUND" in run("state", "load", "k", "--revision", "3", exit_code=1).stderr
+    assert "VERSION_IS_CURRENT" in run("redact", "a", "2", "--yes", exit_code=1).stderr
 
 
 def test_what_is_nested_too_deeply_is_refused(run: Run, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@
 //     [Client.ListItems], [Client.ListLabelValues], [Client.Update], [Client.Delete],
 //     [Client.DeleteWhere], [Client.ResetNamespace]
 //   - several operations on items and states at once: [Client.BatchWrite]
+//   - versions of items and states: [Client.ListItemVersions], [Client.GetAt], [Client.RedactVersion],
+//     [Client.ListStateVersions], [Client.LoadStateAt], [Client.RedactStateVersion]
 //   - many items at once: [Client.ImportItems], [Client.Export]; what happens: [Client.Watch]
 //   - an agent's named values: [Client.SaveState], [Client.LoadState], [Client.ListStateKeys],
 //     [Client.SearchState], [Client.RenameState], [Client.DeleteState], [Client.ClearState]

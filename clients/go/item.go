@@ -82,7 +82,7 @@ type Item struct {
 	// Labels are for exact matching, as in {"topic": "travel"}. At most 64; a key has 1 to 64 bytes, a
 	// value at most 256.
 	Labels map[string]string
-	// Metadata are JSON values stored with the item: at most 16 KiB, 8 levels deep.
+	// Metadata are JSON values stored with the item: at most 64 KiB, 32 levels deep.
 	Metadata map[string]any
 	// Embedding is the content's vector: 1 to 4096 finite numbers. Nil when added: the server embeds
 	// the text. Returned only if requested.

@@ -69,6 +69,10 @@ const (
 	ReasonQuarantinedNotFound Reason = "QUARANTINED_NOT_FOUND"
 	// ReasonStateAlreadyExists: a state with this key already exists.
 	ReasonStateAlreadyExists Reason = "STATE_ALREADY_EXISTS"
+	// ReasonVersionNotFound: no version was written at this revision, or it is no longer kept, or redacted.
+	ReasonVersionNotFound Reason = "VERSION_NOT_FOUND"
+	// ReasonVersionIsCurrent: the current version cannot be redacted.
+	ReasonVersionIsCurrent Reason = "VERSION_IS_CURRENT"
 	// ReasonFileNotFound: the namespace has no file at this path.
 	ReasonFileNotFound Reason = "FILE_NOT_FOUND"
 	// ReasonFileAlreadyExists: there is a file or a folder at this path.

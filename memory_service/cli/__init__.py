@@ -24,6 +24,8 @@ _BACKUPS = "memory_service.cli.backups"
         "list": f"{_ITEMS}:list_items",
         "labels": f"{_ITEMS}:labels",
         "get": f"{_ITEMS}:get",
+        "versions": "memory_service.cli.versions:versions",
+        "redact": "memory_service.cli.versions:redact",
         "delete": f"{_ITEMS}:delete",
         "delete-where": f"{_ITEMS}:delete_where",
         "write": "memory_service.cli.writing:write",

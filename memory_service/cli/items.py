@@ -22,6 +22,7 @@ from memory_service.cli.options import (
 )
 from memory_service.cli.parameters import Duration, JsonObject, Moment, Since, Weight
 from memory_service.cli.session import CommandError, Session
+from memory_service.cli.versions import revision_option
 
 _FILTER = option(
     "--filter",
@@ -120,6 +121,18 @@ def add(
 @option("--max-tokens", type=int, help="Estimated tokens of all texts together; default: no limit.")
 @option("--rerank", is_flag=True, help="Reorder the best items with the server's reranker.")
 @option("--record-usage", is_flag=True, help="Count each item as used once.")
+@option("--also-query", "queries", multiple=True, help="Further text to search for; repeatable.")
+@option("--also-namespace", "namespaces", multiple=True, help="Further namespace to search; repeatable.")
+@option(
+    "--min-relevance", type=float, help="Only items this likely to answer the query, 0 to 1; 0.5: probably."
+)
+@option(
+    "--neighbour-weight",
+    type=float,
+    help="How much words of neighbouring items count, 0 to 1; default: 1.",
+)
+@option("--whole-exchanges", is_flag=True, help="Omit tool calls without results, and the reverse.")
+@option("--time-zone", default="", help='Time zone of "yesterday" in the query; default: UTC.')
 @_ORDER_BY
 @_SKIP
 @client_command
@@ -184,10 +197,11 @@ def labels(session: Session, key: str, prefix: str, limit: int) -> None:
 @click.command()
 @click.argument("item_id", metavar="ID")
 @option("--include-embedding", is_flag=True, help="Print the vector of the item as well.")
+@revision_option
 @client_command
-def get(session: Session, item_id: str, include_embedding: bool) -> None:
+def get(session: Session, item_id: str, include_embedding: bool, revision: int) -> None:
     """Print all fields of the item ID."""
-    item = session.client.get(item_id, include_embedding=include_embedding)
+    item = session.client.get(item_id, include_embedding=include_embedding, revision=revision)
     session.tell(item, rendering.fields(item))
 
 

@@ -138,7 +138,7 @@ _M_MMAP_THRESHOLD = -3
     default=0,
     help="Maximum bytes of items and states per namespace; the last write may exceed it; 0: no limit.",
 )
-@option("--history-days", default=30, help="Days to keep replaced versions for an undo; 0: none.")
+@option("--history-days", default=30, help="Days to keep replaced versions, for reads and undo; 0: none.")
 @option(
     "--sweep",
     "sweep_s",

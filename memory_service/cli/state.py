@@ -1,4 +1,4 @@
-"""Commands on state: save, load, list, search, rename, delete, clear."""
+"""Commands on state: save, load, list, search, versions, redact, rename, delete, clear."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from memory_service.cli import output, rendering
 from memory_service.cli.options import client_command, option
 from memory_service.cli.parameters import Duration, json_or_text
 from memory_service.cli.session import CommandError, Session
+from memory_service.cli.versions import confirm, revision_option, row, yes_option
 
 _EXPECTED_VERSION = option(
     "--expected-version",
@@ -22,7 +23,7 @@ _EXPECTED_VERSION = option(
 
 @click.group()
 def state() -> None:
-    """Manage named values with versions: save, load, list, search, rename, delete, clear."""
+    """Manage named values and their versions: save, load, list, search, rename, redact, delete, clear."""
 
 
 @state.command()
@@ -54,10 +55,11 @@ def save(
 
 @state.command()
 @click.argument("key")
+@revision_option
 @client_command
-def load(session: Session, key: str) -> None:
+def load(session: Session, key: str, revision: int) -> None:
     """Print the value of KEY: text without quotes, anything else as JSON."""
-    entry = session.client.load_state(key)
+    entry = session.client.load_state(key, revision=revision)
     is_text = isinstance(entry.value, str)
     session.tell(entry, entry.value if is_text else output.json_text(entry.value, indent=2))
 
@@ -89,6 +91,28 @@ def delete(session: Session, key: str, expected_version: int | None) -> None:
     """Delete KEY."""
     revision = session.client.delete_state(key, expected_version=expected_version)
     session.tell({"revision": revision}, f"deleted {rendering.one_line(key)}")
+
+
+@state.command()
+@click.argument("key")
+@client_command
+def versions(session: Session, key: str) -> None:
+    """Print the kept versions of KEY, newest first: revision, time, kind, writer, value."""
+    for version in session.client.list_state_versions(key):
+        value = None if version.entry is None else output.json_text(version.entry.value)
+        session.tell(version, row(version, value))
+
+
+@state.command()
+@click.argument("key")
+@click.argument("revision", type=int)
+@yes_option
+@client_command
+def redact(session: Session, key: str, revision: int, yes: bool) -> None:
+    """Remove the value of the version of KEY that was written at REVISION."""
+    confirm(yes, f"{key} at revision {revision}")
+    at = session.client.redact_state_version(key, revision)
+    session.tell({"revision": at}, f"redacted {rendering.one_line(key)} at revision {revision}")
 
 
 @state.command()

@@ -35,7 +35,7 @@ from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.orders import Orders
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
-from memory_service.indexes.turns import WEIGHTS, Turns
+from memory_service.indexes.turns import Turns, weighed
 from memory_service.indexes.value_columns import ValueColumns
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.word_scoring import Tables
@@ -337,13 +337,18 @@ class NamespaceView:
         if self.expire_us.view[row] != NEVER_US:
             self.expiring_count += step
 
-    def tables(self) -> Tables:
+    def tables(self, neighbour_weight: float = 1.0) -> Tables:
         """Return the tables to look up words in. Valid until the next change."""
+        if neighbour_weight != 1.0:
+            return self._make_tables(neighbour_weight)
         if self._tables is None:
-            mean_window = self.turns.mean_window(max(self.live_count, 1))
-            rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
-            self._tables = self.lexical.tables(rows, WEIGHTS)
+            self._tables = self._make_tables(1.0)
         return self._tables
+
+    def _make_tables(self, neighbour_weight: float) -> Tables:
+        mean_window = self.turns.mean_window(max(self.live_count, 1), neighbour_weight)
+        rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
+        return self.lexical.tables(rows, weighed(neighbour_weight))
 
     def plan(self) -> Job | None:
         """Return the job to do now in another thread. None if there is none, or only running ones."""

@@ -60,6 +60,7 @@ from memory_service.operations import (
     ReplaceItem,
     SaveStates,
 )
+from memory_service.records.versions import VersionStore
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 
@@ -278,7 +279,7 @@ class ItemStore(ABC):
         self, namespace: str, versions: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Item]:
         """Return these versions of items, each given by id and revision, whether current or kept after being
-        replaced. Without embeddings; versions that do not exist are left out.
+        replaced. Without embeddings; versions that do not exist or were redacted are left out.
         """
 
     @abstractmethod
@@ -459,7 +460,8 @@ class UndoStore(ABC):
         If an item's present version belongs to `whose`, it MUST be removed if they added it. Otherwise it
         MUST get back the newest version by another writer, at a new revision, with that version's times and
         provenance, and be found by its words and vector; it becomes pending if that vector was of another
-        model. If that version has expired, the item MUST be removed; a document, whose fragments of that
+        model. A redacted version MUST NOT come back: it is passed over as if it were no longer kept. If that
+        version has expired, the item MUST be removed; a document, whose fragments of that
         version are gone, MUST also be removed and reported as unrestorable. If no such version is kept, the
         item MUST stay and be reported. An item overwritten by another writer MUST stay, and be reported if
         its content still equals one of theirs. All versions of `whose` MUST be forgotten, so that no other
@@ -584,6 +586,7 @@ class Records(
     StateStore,
     QuarantineStore,
     UndoStore,
+    VersionStore,
     ChangeLog,
     NamespaceStore,
     Claims,

@@ -44,6 +44,7 @@ from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.domain.undo import Undo
+from memory_service.domain.versions import Versions
 from memory_service.embedders.base import Embedder
 from memory_service.llms.base import Llm
 from memory_service.policies.base import WritePolicy
@@ -115,11 +116,20 @@ class Services:
             self._store, self._items, deleting, self._checks, self._screening, self._file_batches
         )
         labels = LabelListing(self._store, self._checks, self._tokens)
+        versions = Versions(self._store, self._checks, self._tokens, item_bytes, state_bytes)
         memories = MemoryServicer(
-            self._items, batches, deleting, labels, self._states, self._retrieval, feed, page_bytes_max
+            self._items,
+            batches,
+            deleting,
+            labels,
+            self._states,
+            self._retrieval,
+            feed,
+            versions,
+            page_bytes_max,
         )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(memories, server)
-        state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states), server)
+        state_pb2_grpc.add_StateServiceServicer_to_server(StateServicer(self._states, versions), server)
         info = ServerInfo(
             self._name, self._config.store, self._embedder, self._llm, self._config.limits, self._reranker
         )

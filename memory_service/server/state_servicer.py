@@ -7,11 +7,13 @@ from typing import Any
 import grpc
 
 from memory_service.domain.states import States
+from memory_service.domain.versions import Versions
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.yielding import each
 from memory_service.server.requests import optional, request_key
 from memory_service.server.states import fill_state
 from memory_service.server.values import to_json, ttl_us
+from memory_service.server.versions import fill_state_version
 from memory_service.v1 import state_pb2 as pb
 from memory_service.v1 import state_pb2_grpc
 
@@ -21,8 +23,9 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class StateServicer(state_pb2_grpc.StateServiceServicer):
     """State over gRPC."""
 
-    def __init__(self, states: States) -> None:
+    def __init__(self, states: States, versions: Versions) -> None:
         self._states = states
+        self._versions = versions
 
     async def SaveState(self, request: pb.SaveStateRequest, context: Context) -> pb.SaveStateResponse:
         if not request.HasField("value"):
@@ -43,8 +46,28 @@ class StateServicer(state_pb2_grpc.StateServiceServicer):
 
     async def LoadState(self, request: pb.LoadStateRequest, context: Context) -> pb.LoadStateResponse:
         response = pb.LoadStateResponse()
-        fill_state(response.entry, await self._states.load(request.namespace, request.key))
+        if request.revision:
+            entry = await self._versions.state(request.namespace, request.key, request.revision)
+        else:
+            entry = await self._states.load(request.namespace, request.key)
+        fill_state(response.entry, entry)
         return response
+
+    async def ListStateVersions(
+        self, request: pb.ListStateVersionsRequest, context: Context
+    ) -> pb.ListStateVersionsResponse:
+        page = await self._versions.list_states(
+            request.namespace, request.key, request.page_size, request.page_token
+        )
+        response = pb.ListStateVersionsResponse(next_page_token=page.next_page_token)
+        await each(lambda version: fill_state_version(response.versions.add(), version), page.versions)
+        return response
+
+    async def RedactStateVersion(
+        self, request: pb.RedactStateVersionRequest, context: Context
+    ) -> pb.RedactStateVersionResponse:
+        revision = await self._versions.redact_state(request.namespace, request.key, request.revision)
+        return pb.RedactStateVersionResponse(revision=revision)
 
     async def ListStateKeys(
         self, request: pb.ListStateKeysRequest, context: Context

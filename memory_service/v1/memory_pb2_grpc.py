@@ -65,6 +65,16 @@ class MemoryServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_memory__pb2.GetRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__pb2.GetResponse.FromString,
                 _registered_method=True)
+        self.ListItemVersions = channel.unary_unary(
+                '/memory_service.v1.MemoryService/ListItemVersions',
+                request_serializer=memory__service_dot_v1_dot_memory__pb2.ListItemVersionsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__pb2.ListItemVersionsResponse.FromString,
+                _registered_method=True)
+        self.RedactVersion = channel.unary_unary(
+                '/memory_service.v1.MemoryService/RedactVersion',
+                request_serializer=memory__service_dot_v1_dot_memory__pb2.RedactVersionRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__pb2.RedactVersionResponse.FromString,
+                _registered_method=True)
         self.List = channel.unary_unary(
                 '/memory_service.v1.MemoryService/List',
                 request_serializer=memory__service_dot_v1_dot_memory__pb2.ListRequest.SerializeToString,
@@ -153,7 +163,28 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Get(self, request, context):
-        """Get returns one item. Errors: ITEM_NOT_FOUND.
+        """Get returns one item, as it is or as one of its kept versions. Errors: ITEM_NOT_FOUND,
+        VERSION_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListItemVersions(self, request, context):
+        """ListItemVersions lists the versions of an item that the server keeps, newest first: the current one and
+        those that it replaced in the last 30 days (`serve --history-days`). Deleting an item removes all its
+        versions; the deletion itself is listed. Errors: ITEM_NOT_FOUND if there is and was no such item.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RedactVersion(self, request, context):
+        """RedactVersion removes the content of a replaced version from the history: everything but its revision,
+        its times and its writer. After AdminService/Flush it is in no file any more. It is not a change: the
+        revision stays. UndoWrites does not restore a redacted version but the one before it by another
+        writer; if there is none, it reports the item as not restorable. Safe to retry.
+        Errors: ITEM_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT (update or delete the item instead).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -265,6 +296,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Get,
                     request_deserializer=memory__service_dot_v1_dot_memory__pb2.GetRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__pb2.GetResponse.SerializeToString,
+            ),
+            'ListItemVersions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListItemVersions,
+                    request_deserializer=memory__service_dot_v1_dot_memory__pb2.ListItemVersionsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__pb2.ListItemVersionsResponse.SerializeToString,
+            ),
+            'RedactVersion': grpc.unary_unary_rpc_method_handler(
+                    servicer.RedactVersion,
+                    request_deserializer=memory__service_dot_v1_dot_memory__pb2.RedactVersionRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__pb2.RedactVersionResponse.SerializeToString,
             ),
             'List': grpc.unary_unary_rpc_method_handler(
                     servicer.List,
@@ -453,6 +494,60 @@ class MemoryService(object):
             '/memory_service.v1.MemoryService/Get',
             memory__service_dot_v1_dot_memory__pb2.GetRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__pb2.GetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListItemVersions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/ListItemVersions',
+            memory__service_dot_v1_dot_memory__pb2.ListItemVersionsRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__pb2.ListItemVersionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RedactVersion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/RedactVersion',
+            memory__service_dot_v1_dot_memory__pb2.RedactVersionRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__pb2.RedactVersionResponse.FromString,
             options,
             channel_credentials,
             insecure,

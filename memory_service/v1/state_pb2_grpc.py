@@ -63,6 +63,16 @@ class StateServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_state__pb2.DeleteStateRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_state__pb2.DeleteStateResponse.FromString,
                 _registered_method=True)
+        self.ListStateVersions = channel.unary_unary(
+                '/memory_service.v1.StateService/ListStateVersions',
+                request_serializer=memory__service_dot_v1_dot_state__pb2.ListStateVersionsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_state__pb2.ListStateVersionsResponse.FromString,
+                _registered_method=True)
+        self.RedactStateVersion = channel.unary_unary(
+                '/memory_service.v1.StateService/RedactStateVersion',
+                request_serializer=memory__service_dot_v1_dot_state__pb2.RedactStateVersionRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_state__pb2.RedactStateVersionResponse.FromString,
+                _registered_method=True)
         self.RenameState = channel.unary_unary(
                 '/memory_service.v1.StateService/RenameState',
                 request_serializer=memory__service_dot_v1_dot_state__pb2.RenameStateRequest.SerializeToString,
@@ -92,7 +102,8 @@ class StateServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def LoadState(self, request, context):
-        """LoadState returns the value of a key. Errors: STATE_NOT_FOUND.
+        """LoadState returns the value of a key, now or as one of its kept versions. Errors: STATE_NOT_FOUND,
+        VERSION_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -116,6 +127,24 @@ class StateServiceServicer(object):
 
     def DeleteState(self, request, context):
         """DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListStateVersions(self, request, context):
+        """ListStateVersions lists the versions of a key that the server keeps, newest first: the current one and
+        those that it replaced in the last 30 days (`serve --history-days`). Deleting a key removes all its
+        versions; the deletion itself is listed. Errors: STATE_NOT_FOUND if there is and was no such key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RedactStateVersion(self, request, context):
+        """RedactStateVersion removes value and description of a replaced version and leaves that it existed, as
+        MemoryService/RedactVersion does for items. Errors: STATE_NOT_FOUND, VERSION_NOT_FOUND,
+        VERSION_IS_CURRENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,6 +196,16 @@ def add_StateServiceServicer_to_server(servicer, server):
                     servicer.DeleteState,
                     request_deserializer=memory__service_dot_v1_dot_state__pb2.DeleteStateRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_state__pb2.DeleteStateResponse.SerializeToString,
+            ),
+            'ListStateVersions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListStateVersions,
+                    request_deserializer=memory__service_dot_v1_dot_state__pb2.ListStateVersionsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_state__pb2.ListStateVersionsResponse.SerializeToString,
+            ),
+            'RedactStateVersion': grpc.unary_unary_rpc_method_handler(
+                    servicer.RedactStateVersion,
+                    request_deserializer=memory__service_dot_v1_dot_state__pb2.RedactStateVersionRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_state__pb2.RedactStateVersionResponse.SerializeToString,
             ),
             'RenameState': grpc.unary_unary_rpc_method_handler(
                     servicer.RenameState,
@@ -318,6 +357,60 @@ class StateService(object):
             '/memory_service.v1.StateService/DeleteState',
             memory__service_dot_v1_dot_state__pb2.DeleteStateRequest.SerializeToString,
             memory__service_dot_v1_dot_state__pb2.DeleteStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListStateVersions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.StateService/ListStateVersions',
+            memory__service_dot_v1_dot_state__pb2.ListStateVersionsRequest.SerializeToString,
+            memory__service_dot_v1_dot_state__pb2.ListStateVersionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RedactStateVersion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.StateService/RedactStateVersion',
+            memory__service_dot_v1_dot_state__pb2.RedactStateVersionRequest.SerializeToString,
+            memory__service_dot_v1_dot_state__pb2.RedactStateVersionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -25,7 +25,12 @@ _STATE = (
 _KEY = "uid INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL"
 # The additions of each format.
 _TAKE_AWAY = {
-    8: ("DROP TABLE parents",),
+    8: (
+        "DROP TABLE parents",
+        "DROP INDEX changes_removing",
+        "ALTER TABLE state_history DROP COLUMN revision",
+        "ALTER TABLE namespaces DROP COLUMN settings",
+    ),
     7: (
         *_without_rowid(
             "states",

@@ -164,6 +164,21 @@ async def _delete_where(store: SqliteStore) -> None:
     await store.write(NS, [RemoveAt(found, reading.info.revision), *states])
 
 
+async def _redact_each(store: SqliteStore) -> None:
+    await store.add_items(
+        NS, [build_write(item_id) for item_id in (*planted(), *VECTORS)], on_duplicate=OnDuplicate.REPLACE
+    )
+    for n in range(3):
+        await store.save_state(NS, build_state(f"k{n}", description=""))
+    await store.flush()
+    for item_id in (*planted(), *VECTORS):
+        *_, first = await store.item_versions(NS, item_id, None, 10, now_us=NOW)
+        await store.redact_item_version(NS, item_id, first.revision, now_us=NOW)
+    for n in range(3):
+        *_, state = await store.state_versions(NS, f"k{n}", None, 10, now_us=NOW)
+        await store.redact_state_version(NS, f"k{n}", state.revision, now_us=NOW)
+
+
 async def _as_derived(store: SqliteStore) -> None:
     """Make every item from one more, then delete that one; a version that the change replaces goes too."""
     await store.add_items(NS, [build_write("source")])
@@ -182,6 +197,7 @@ async def _as_derived(store: SqliteStore) -> None:
 
 ENDS: dict[str, End] = {
     "derived": _as_derived,
+    "redacted": _redact_each,
     "deleted": _delete_each,
     "deleted where": _delete_where,
     "replaced": _replace_each,

@@ -35,7 +35,7 @@ from faults.folder_workload import Span
 from faults.recorded import RecordedDisk
 from faults.scale import drawn, rounds
 from memory_service.data_key import DataKey
-from memory_service.data_model import Provenance, TextPart, WritesBy
+from memory_service.data_model import ChangeType, Provenance, TextPart, WritesBy
 from memory_service.operations import RemoveItem
 from memory_service.records.base import CannotOpen
 from memory_service.records.sqlite.backups import rewrite_with_key
@@ -389,6 +389,23 @@ async def test_the_copy_is_removed_after_a_week(tmp_path: Path) -> None:
     await store.flush()
     assert not (tmp_path / COPY).exists()
     await store.close()
+
+
+@pytest.mark.parametrize("number", [number for number in FROZEN if number >= 4])
+async def test_versions_of_states_of_earlier_formats_have_their_revisions(
+    tmp_path: Path, number: int
+) -> None:
+    write_frozen(tmp_path, number)
+    store = SqliteStore(tmp_path, GRAPH)
+    await store.open()
+    try:
+        changes = await store.read_changes(NS, 0, 1000)
+        saved = [c.revision for c in changes if c.type is ChangeType.STATE_SAVED and c.subject == "st"]
+        versions = await store.state_versions(NS, "st", None, 1000, now_us=NOW)
+        assert [version.revision for version in versions] == saved[::-1] and len(saved) > 1
+        assert [version.number for version in versions] == list(range(len(saved), 0, -1))
+    finally:
+        await store.close()
 
 
 async def test_what_was_made_from_what_is_known_of_items_of_earlier_formats(tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
+from memory_client.versions import ItemVersion, StateVersion, VersionKind
 
 __version__ = "0.1.0"
 
@@ -196,6 +197,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "ItemKind",
+    "ItemVersion",
     "KeyDecision",
     "KeyVerdict",
     "LabelValue",
@@ -244,6 +246,7 @@ __all__ = [
     "ServerInfo",
     "SourceKind",
     "StateEntry",
+    "StateVersion",
     "StorageDecision",
     "ToolCall",
     "ToolCallResult",
@@ -255,6 +258,7 @@ __all__ = [
     "UpdatedMemory",
     "UserMemory",
     "Vector",
+    "VersionKind",
     "WriteFileOperation",
     "WriteOperation",
     "WriteResult",

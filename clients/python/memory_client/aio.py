@@ -17,6 +17,7 @@ from memory_client._aio.overseer import OverseerMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
+from memory_client._aio.versions import VersionMethods
 from memory_client._arguments import checked_namespace
 from memory_client.options import MIB, ClientOptions
 
@@ -25,6 +26,7 @@ class AsyncMemoryClient(
     MemoryMethods,
     BatchMethods,
     LabelMethods,
+    VersionMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

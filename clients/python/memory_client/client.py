@@ -19,6 +19,7 @@ from memory_client._sync.overseer import OverseerMethods
 from memory_client._sync.state import StateMethods
 from memory_client._sync.transport import Transport
 from memory_client._sync.user_memories import UserMemoryMethods
+from memory_client._sync.versions import VersionMethods
 from memory_client.options import MIB, ClientOptions
 
 
@@ -26,6 +27,7 @@ class MemoryClient(
     MemoryMethods,
     BatchMethods,
     LabelMethods,
+    VersionMethods,
     StateMethods,
     UserMemoryMethods,
     InteractionMethods,

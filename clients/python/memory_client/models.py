@@ -193,7 +193,7 @@ class MemoryItem:
     labels: Mapping[str, str] = field(default_factory=dict)
     """For exact matching, as in {"topic": "travel"}; at most 64."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values stored with the item, at most 16 KiB."""
+    """JSON values stored with the item, at most 64 KiB, 32 levels deep."""
     embedding: Vector | None = None
     """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None
@@ -256,6 +256,12 @@ class Result:
     """The items right before it in its session, in order. Empty without `context_window`."""
     after: tuple[MemoryItem, ...] = ()
     """The items right after it in its session, in order."""
+    relevance: float = 0.0
+    """How likely it answers the query, 0 to 1; from 0.5 on it probably does. 0 without a query."""
+    namespace: str = ""
+    """The namespace of the item. Empty without `namespaces`."""
+    matched_queries: tuple[int, ...] = ()
+    """The indexes of the `queries` that found it."""
 
     @property
     def text(self) -> str:

@@ -31,6 +31,7 @@ import { OverseerMethods } from "./overseer.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
+import { VersionMethods } from "./versions.js";
 
 const METHODS = [
   MemoryMethods,
@@ -41,6 +42,7 @@ const METHODS = [
   FileMethods,
   OverseerMethods,
   AdminMethods,
+  VersionMethods,
 ];
 
 export interface MemoryClient
@@ -51,7 +53,8 @@ export interface MemoryClient
     KnowledgeMethods,
     FileMethods,
     OverseerMethods,
-    AdminMethods {}
+    AdminMethods,
+    VersionMethods {}
 
 /**
  * A client of one memory server, or of several over the same records, bound to one namespace.

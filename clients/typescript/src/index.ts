@@ -113,6 +113,7 @@ export type { Removed } from "./removed.js";
 export type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
@@ -136,3 +137,4 @@ export type {
   WriteOperation,
   WriteResult,
 } from "./write-operations.js";
+export type { ItemVersion, ListVersionsOptions, StateVersion, Version, VersionKind } from "./versions.js";

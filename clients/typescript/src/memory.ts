@@ -119,18 +119,24 @@ export abstract class MemoryMethods extends Bound {
   async retrieve(first: string | RetrieveOptions = {}, second: RetrieveOptions = {}): Promise<Results> {
     const [query, options] = typeof first === "string" ? [first, second] : ["", first];
     const fixed = retrievalFrom(query, options);
-    const request = (pageToken: string) => ({ namespace: this.boundTo, options: { ...fixed, pageToken } });
+    const namespaces = [...(options.namespaces ?? [])];
+    const request = (pageToken: string) => ({
+      namespace: this.boundTo,
+      namespaces,
+      options: { ...fixed, pageToken },
+    });
     return resultsOf(this.transport.pages(method.retrieve, request, options));
   }
 
   /**
    * Returns one item.
    *
-   * @throws NotFoundError - the namespace has no item with this id
+   * @throws NotFoundError - the namespace has no item with this id, or the version is not kept
    */
   async get(id: string, options: GetOptions = {}): Promise<MemoryItem> {
-    const { includeEmbedding = false } = options;
-    const request = { namespace: this.boundTo, id, includeEmbedding };
+    const { includeEmbedding = false, revision = 0 } = options;
+    const at = int64From(revision, "revision");
+    const request = { namespace: this.boundTo, id, includeEmbedding, revision: at };
     return itemTo((await this.transport.unary(method.get, request, options)).item);
   }
 

@@ -54,11 +54,13 @@ import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./oversee
 import type {
   DeleteStateOptions,
   ListStateKeysOptions,
+  LoadStateOptions,
   RenameStateOptions,
   SaveStateOptions,
   SearchStateOptions,
 } from "./state.js";
 import type { NewStateEntry, StateEntry } from "./state-entries.js";
+import type { ListVersionsOptions } from "./versions.js";
 import type { TrustFilter } from "./trust-filter.js";
 import type { MemorySource } from "./user-memories-model.js";
 import type {
@@ -165,7 +167,7 @@ export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O>
 const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
 const BATCH_ADD: Names<BatchAddOptions> = { ...WRITE, onDuplicate: true };
 const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRecords") };
-const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true };
+const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true, revision: true };
 const AMONG: Names<ItemFilter> = {
   ...CONDITION,
   ...TRUST,
@@ -186,7 +188,8 @@ const RETRIEVE: Names<RetrieveOptions> = {
   ...PAGES,
   ...AMONG,
   ...MATCHED,
-  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage"),
+  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage", "queries", "namespaces", "minRelevance"),
+  ...named("neighbourWeight", "wholeExchanges", "timeZone"),
   weights: WEIGHTS,
 };
 
@@ -195,6 +198,8 @@ const WATCH: Names<WatchOptions> = named("afterRevision", "heartbeatIntervalMs",
 const EXPORT: Names<ExportOptions> = named("afterRevision", "includeEmbedding", "giveUpAfterMs", "signal");
 
 const SAVE_STATE: Names<SaveStateOptions> = { ...WRITE, ...VALUE };
+const LIST_VERSIONS: Names<ListVersionsOptions> = PAGES;
+const LOAD_STATE: Names<LoadStateOptions> = { ...CALL, revision: true };
 const LIST_STATE: Names<ListStateKeysOptions> = { ...PAGES, prefix: true, includePreview: true };
 
 const MEMORIES: Names<MemoryFilter> = { ...TRUST, ...named("categories", "asOfTime", "minImportance", "labels") };
@@ -373,12 +378,16 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   watch: [WATCH],
   export: [EXPORT],
   saveState: [null, null, SAVE_STATE],
-  loadState: [null, CALL],
+  loadState: [null, LOAD_STATE],
   listStateKeys: [LIST_STATE],
   searchState: [null, PAGES],
   deleteState: [null, WITH_VERSION],
   renameState: [null, null, WITH_VERSION],
   clearState: [WRITE],
+  listItemVersions: [null, LIST_VERSIONS],
+  redactVersion: [null, null, CALL],
+  listStateVersions: [null, LIST_VERSIONS],
+  redactStateVersion: [null, null, CALL],
   saveMemory: [null, null, null, SAVE_MEMORY],
   searchMemories: [null, SEARCH_MEMORIES],
   listMemories: [LIST_MEMORIES],

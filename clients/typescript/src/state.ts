@@ -13,6 +13,12 @@ import { int32From, int64From } from "./values.js";
 /** How a value is saved. */
 export interface SaveStateOptions extends WriteOptions, ValueOptions {}
 
+/** Which version of a value is loaded. */
+export interface LoadStateOptions extends CallOptions {
+  /** Return the version that was written at this revision. Undefined: the current one. */
+  readonly revision?: number | undefined;
+}
+
 /** How a key is removed. */
 export interface DeleteStateOptions extends WriteOptions {
   /** Remove it only if this is the key's version. Undefined: always. */
@@ -62,10 +68,10 @@ export abstract class StateMethods extends Bound {
   /**
    * Returns the entry of a key, with its value.
    *
-   * @throws NotFoundError - there is no such key
+   * @throws NotFoundError - there is no such key, or the version is not kept
    */
-  async loadState(key: string, options: CallOptions = {}): Promise<StateEntry> {
-    const request = { namespace: this.boundTo, key };
+  async loadState(key: string, options: LoadStateOptions = {}): Promise<StateEntry> {
+    const request = { namespace: this.boundTo, key, revision: int64From(options.revision ?? 0, "revision") };
     const { entry } = await this.transport.unary(StateService.method.loadState, request, options);
     return entryTo(entry);
   }

@@ -20,6 +20,8 @@ import type {
   ListNamespacesOptions,
   ListQuarantinedOptions,
   ListStateKeysOptions,
+  ListVersionsOptions,
+  LoadStateOptions,
   MemoryClient,
   MemoryItem,
   NewItem,
@@ -44,6 +46,7 @@ import type { Native } from "./peer-messages.js";
 import { Inexpressible } from "./peer-messages.js";
 
 type Id = { id?: string };
+type Revision = { revision?: number };
 type Mask = { updateMask?: { paths: string[] } };
 
 /** An item as requests have it; only imports take what its service keeps with it. */
@@ -170,9 +173,19 @@ export const MEMORY: Adapters<typeof MemoryService> = {
       added(client, items.map((item) => plain(item, "BatchAddRequest.items")), options),
   ),
   import: adapter<Batch & readonly Batch[]>(["items", "states", "onDuplicate"], imported),
-  retrieve: adapter<{ options?: Retrieval }>(["options"], (client, { options = {} }) => retrieved(client, options)),
-  get: adapter<GetOptions & Id>(["id", "includeEmbedding"], async (client, { id = "", ...options }) => ({
+  retrieve: adapter<{ options?: Retrieval; namespaces?: readonly string[] }>(
+    ["options", "namespaces"],
+    (client, { options = {}, namespaces = [] }) => retrieved(client, { ...options, namespaces }),
+  ),
+  get: adapter<GetOptions & Id>(["id", "includeEmbedding", "revision"], async (client, { id = "", ...options }) => ({
     item: await client.get(id, options),
+  })),
+  listItemVersions: adapter<ListVersionsOptions & Id>(
+    ["id", "pageSize"],
+    async (client, { id = "", ...options }) => ({ versions: await all(client.listItemVersions(id, options)) }),
+  ),
+  redactVersion: adapter<Id & Revision>(["id", "revision"], async (client, { id = "", revision = 0 }) => ({
+    revision: await client.redactVersion(id, revision),
   })),
   list: adapter<ListItemsOptions>([...AMONG, "newestFirst", "pageSize"], async (client, options) => ({
     items: await all(client.listItems(options)),
@@ -227,7 +240,16 @@ export const STATE: Adapters<typeof StateService> = {
     async (client, { key = "", value, ...options }) =>
       entryWritten(await client.saveState(key, required(value, "SaveStateRequest.value"), options)),
   ),
-  loadState: adapter<Key>(["key"], async (client, { key = "" }) => ({ entry: await client.loadState(key) })),
+  loadState: adapter<LoadStateOptions & Key>(["key", "revision"], async (client, { key = "", ...options }) => ({
+    entry: await client.loadState(key, options),
+  })),
+  listStateVersions: adapter<ListVersionsOptions & Key>(
+    ["key", "pageSize"],
+    async (client, { key = "", ...options }) => ({ versions: await all(client.listStateVersions(key, options)) }),
+  ),
+  redactStateVersion: adapter<Key & Revision>(["key", "revision"], async (client, { key = "", revision = 0 }) => ({
+    revision: await client.redactStateVersion(key, revision),
+  })),
   listStateKeys: adapter<ListStateKeysOptions>(["prefix", "includePreview", "pageSize"], async (client, options) => ({
     entries: await all(client.listStateKeys(options)),
   })),

@@ -11,6 +11,7 @@ import numpy as np
 
 from memory_service.data_model import Item, ItemWrite, StateEntry, WritesBy
 from memory_service.records.rules.history import Removal, Version, copied
+from memory_service.records.rules.versions import redacted
 
 
 @dataclass(slots=True)
@@ -38,8 +39,11 @@ class ItemVersion:
 R = TypeVar("R")
 
 
-class Versions(dict[str, list[tuple[int, Version, R]]]):
-    """Replaced versions by id or key, oldest first, each with the time at which it was replaced."""
+class Versions(dict[str, list[tuple[int, Version, R | None]]]):
+    """Replaced versions by id or key, oldest first, each with the time at which it was replaced.
+
+    Redacted ones have no record.
+    """
 
     def keep(self, name: str, replaced_us: int, version: Version, record: R) -> None:
         """Keep a version."""
@@ -51,11 +55,17 @@ class Versions(dict[str, list[tuple[int, Version, R]]]):
 
     def find(self, name: str, number: int) -> R:
         """Return a kept version."""
-        return next(record for _, version, record in self[name] if version.number == number)
+        return next(record for _, version, record in self[name] if version.number == number and record)
 
     def forget(self, name: str, numbers: Sequence[int]) -> None:
         """Forget these versions."""
         self[name] = [kept for kept in self.get(name, ()) if kept[1].number not in numbers]
+
+    def redact(self, name: str, number: int) -> None:
+        """Remove the content of a version."""
+        self[name] = [
+            (kept[0], _bare(kept[1]), None) if kept[1].number == number else kept for kept in self[name]
+        ]
 
     def prune(self, before_us: int) -> None:
         """Forget versions replaced before a time."""
@@ -63,12 +73,21 @@ class Versions(dict[str, list[tuple[int, Version, R]]]):
             self[name] = [kept for kept in versions if kept[0] >= before_us]
 
 
+def _bare(version: Version) -> Version:
+    return replace(version, content=None, redacted=True, provenance=redacted(version.provenance))
+
+
 def _of_item(item: Item) -> Version:
-    return Version(item.revision, item.update_us, item.expire_us, item.provenance, item.content, item.kind)
+    return Version(
+        item.revision, item.update_us, item.expire_us, item.provenance, item.content, kind=item.kind
+    )
 
 
 def _of_state(entry: StateEntry) -> Version:
-    return Version(entry.version, entry.update_us, entry.expire_us, entry.provenance, entry.value_json)
+    return Version(
+        entry.version, entry.update_us, entry.expire_us, entry.provenance, entry.value_json,
+        revision=entry.revision,
+    )  # fmt: skip
 
 
 @dataclass
@@ -79,6 +98,8 @@ class History:
     items: Versions[ItemVersion] = field(default_factory=Versions)
     states: Versions[StateEntry] = field(default_factory=Versions)
     removals: list[Removal] = field(default_factory=list)
+    deletions: dict[int, Removal] = field(default_factory=dict)
+    """Those that deleted something, by the revision of the change."""
 
     def keep(self, item: Item, vector: np.ndarray | None, vector_key: int, replaced_us: int) -> None:
         """Keep a version of an item."""
@@ -93,7 +114,8 @@ class History:
         """Keep the versions of a state under another key."""
         if kept := self.states.pop(key, None):
             self.states[new_key] = [
-                (replaced_us, version, replace(entry, key=new_key)) for replaced_us, version, entry in kept
+                (replaced_us, version, entry and replace(entry, key=new_key))
+                for replaced_us, version, entry in kept
             ]
 
     def of_item(self, item: Item) -> list[Version]:
@@ -106,7 +128,7 @@ class History:
 
     def description(self, revision: int, present: Iterable[StateEntry]) -> str:
         """Return the description of the state that a revision saved; "" if it is not kept."""
-        kept = (entry for versions in self.states.values() for _, _, entry in versions)
+        kept = (entry for versions in self.states.values() for _, _, entry in versions if entry)
         return next((entry.description for entry in (*present, *kept) if entry.revision == revision), "")
 
     def forget(self, item_id: str) -> None:
@@ -119,6 +141,7 @@ class History:
         self.items.prune(before_us)
         self.states.prune(before_us)
         self.removals = [removal for removal in self.removals if removal.time_us >= before_us]
+        self.deletions = {at: each for at, each in self.deletions.items() if each.time_us >= before_us}
 
     def note(self, removal: Removal | None) -> None:
         """Record who deleted something or let it expire; None: do not record."""

@@ -141,7 +141,10 @@ class Namespace:
 
     def note_removal(self, by: Caller) -> None:
         """Record who made the last logged change, a deletion."""
-        self.history.note(deleted(by, now_us(), keeps_history=self.keeps_history))
+        removal = deleted(by, now_us(), keeps_history=self.keeps_history)
+        self.history.note(removal)
+        if removal is not None:
+            self.history.deletions[self.revision] = removal
 
     def _store(self, write: ItemWrite, waits: bool) -> None:
         item = write.item

@@ -13,6 +13,7 @@ from memory_service.data_model import (
     ItemFilter,
     SearchQuery,
 )
+from memory_service.indexes.joint_search import search_views
 from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.ordered_rows import ordered
@@ -59,6 +60,14 @@ class InMemoryReading(Reading):
     async def search(self, query: SearchQuery) -> Hits:
         self._make_columns(column_fields(query.filter.predicate))
         return search(self._found.view, query)
+
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        views = []
+        for each in (self, *others):
+            assert isinstance(each, InMemoryReading)
+            each._make_columns(column_fields(queries[0].filter.predicate))
+            views.append(each._found.view)
+        return search_views(views, queries)
 
     def _make_columns(self, fields: Sequence[Field]) -> None:
         """Add the columns of some fields to the view."""

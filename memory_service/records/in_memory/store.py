@@ -39,6 +39,7 @@ from memory_service.records.in_memory.applying import Plan
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.namespace import Namespace
 from memory_service.records.in_memory.reading import InMemoryReading
+from memory_service.records.in_memory.version_store import InMemoryVersionStore
 from memory_service.records.rules.derivation import Links, check_facts
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version
@@ -56,7 +57,7 @@ T = TypeVar("T")
 _EXACT = IndexSettings(exact_vectors_max=1 << 62)
 
 
-class InMemoryStore(Store):
+class InMemoryStore(InMemoryVersionStore, Store):
     """Keeps everything in dictionaries. Each write is one step of the event loop, hence atomic."""
 
     capabilities = Capabilities(durable=False, backup=False, shared=False, files=False)
@@ -141,7 +142,7 @@ class InMemoryStore(Store):
         if not present:
             return {}
         history = self._namespaces[namespace].history
-        kept = [version.item for item_id in present for _, _, version in history.items.get(item_id, ())]
+        kept = [kept.item for item_id in present for _, _, kept in history.items.get(item_id, ()) if kept]
         every = {(item.id, item.revision): item for item in (*kept, *present.values())}
         return {version: every[version] for version in versions if version in every}
 

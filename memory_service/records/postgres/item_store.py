@@ -13,6 +13,7 @@ from memory_service.records.postgres.rows import ITEM_COLUMNS, columns_of, item_
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.postgres.store_core import StoreCore
 from memory_service.records.rules.vectors import vector_key
+from memory_service.records.rules.versions import REDACTED
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.yielding import each
 
@@ -30,7 +31,7 @@ _VERSIONS = (
 _PRESENT = f"{_VERSIONS.format(columns=columns_of('i', ITEM_COLUMNS))} AND i.revision = w.revision"
 _BEFORE = (
     f"{_VERSIONS.format(columns=_KEPT)} JOIN $.item_history h ON h.part = i.part AND h.uid = i.uid"
-    " AND h.position = i.position AND h.revision = w.revision"
+    f" AND h.position = i.position AND h.revision = w.revision AND h.content <> '{REDACTED}'"
 )
 
 

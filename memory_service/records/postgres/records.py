@@ -22,6 +22,7 @@ from memory_service.records.postgres.row_source import READERS, PostgresRowSourc
 from memory_service.records.postgres.settings import PostgresSettings
 from memory_service.records.postgres.state_store import PostgresStateStore
 from memory_service.records.postgres.undo_store import PostgresUndoStore
+from memory_service.records.postgres.version_store import PostgresVersionStore
 from memory_service.records.postgres.write_queue import WriteQueue
 from memory_service.records.postgres.write_store import PostgresWriteStore
 
@@ -35,6 +36,7 @@ class PostgresRecords(
     PostgresStateStore,
     PostgresQuarantineStore,
     PostgresUndoStore,
+    PostgresVersionStore,
     PostgresChangeLog,
     PostgresNamespaceStore,
     PostgresClaims,

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from memory_service.records.base import CannotOpen
 from memory_service.records.postgres.database import Async, Database
 from memory_service.records.postgres.parents import link_parents
+from memory_service.records.rules.versions import REMOVING
 
 FORMAT = 2
 PARTS = 1024
@@ -121,10 +122,16 @@ OF_NAMESPACES = (
 )
 """Tables with rows of namespaces, except the table of namespaces."""
 
+# Finds the removals of an item or a state.
+_VERSIONS_READ = (
+    f"CREATE INDEX changes_removing ON $.changes (part, uid, subject, revision) WHERE type IN ({REMOVING})",
+)
+_SETTINGS = ("ALTER TABLE $.namespaces ADD COLUMN settings text",)
+
 # The steps that migrate tables to a format from the one before.
 _MIGRATIONS: dict[int, tuple[str | Callable[[Async, Database], Awaitable[None]], ...]] = {
     1: _TABLES,
-    2: (*_PARENTS, link_parents),
+    2: (*_PARENTS, link_parents, *_VERSIONS_READ, *_SETTINGS),
 }
 
 

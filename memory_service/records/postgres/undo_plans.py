@@ -18,6 +18,7 @@ from memory_service.records.postgres.rows import (
 )
 from memory_service.records.rules.history import Version
 from memory_service.records.rules.undo import Undone, undo_item, undo_state
+from memory_service.records.rules.versions import REDACTED
 from memory_service.records.stored_values import provenance_of
 
 _TOUCHED = (
@@ -80,7 +81,15 @@ def _versions(rows: list[Row]) -> dict[int | str, list[Version]]:
     versions: dict[int | str, list[Version]] = defaultdict(list)
     for place, number, update_us, expire_us, provenance, content, kind in rows:
         versions[place].append(
-            Version(number, update_us, expire_us, provenance_of(provenance), content, ItemKind(kind))
+            Version(
+                number,
+                update_us,
+                expire_us,
+                provenance_of(provenance),
+                content,
+                content == REDACTED,
+                kind=ItemKind(kind),
+            )
         )
     return versions
 

@@ -25,6 +25,9 @@ class Version:
     expire_us: int | None
     provenance: Provenance | None
     content: object = None
+    redacted: bool = False
+    revision: int = 0
+    """Of a state's version; where it is needed."""
     kind: ItemKind = ItemKind.PLAIN
 
     @property

@@ -54,9 +54,10 @@ def _undo(versions: Sequence[Version], by: WritesBy, at_us: int, *, began: bool)
         # Another writer has overwritten it since; content kept from it cannot be separated from theirs.
         kept = any(version.content == present.content for version in before if version.of(by))
         return Undone(Action.LEAVE, unrestorable=kept, forgotten=theirs)
-    wanted = next((version for version in before if not version.of(by)), None)
+    others = [version for version in before if not version.of(by)]
+    wanted = next((version for version in others if not version.redacted), None)
     if wanted is None:
-        if began:
+        if began and not others:
             return Undone(Action.REMOVE)
         return Undone(Action.LEAVE, unrestorable=True, forgotten=theirs)
     if wanted.kind is ItemKind.DOCUMENT:

@@ -21,7 +21,9 @@ _ITEM_COLUMNS = (
     "key, revision, session_id, create_us, update_us, expire_us, labels, metadata, content, facet,"
     " importance, provenance, terms, vector_revision, embedding"
 )
-_STATE_COLUMNS = "uid, key, version, create_us, update_us, expire_us, description, value, provenance"
+_STATE_COLUMNS = (
+    "uid, key, version, create_us, update_us, expire_us, description, revision, value, provenance"
+)
 _KEEP_VERSION = (
     f"INSERT INTO item_history (replaced_us, {_ITEM_COLUMNS})"
     f" SELECT ?, {_ITEM_COLUMNS} FROM items WHERE key = ?"

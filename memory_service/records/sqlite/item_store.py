@@ -10,6 +10,7 @@ from memory_service.data_model import (
 from memory_service.records.base import ItemStore
 from memory_service.records.effects import Effect
 from memory_service.records.rules.vectors import vector_key
+from memory_service.records.rules.versions import REDACTED
 from memory_service.records.sqlite import item_writes
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.records.sqlite.rows import ITEM_COLUMNS, item_of
@@ -20,7 +21,7 @@ from memory_service.runtime.yielding import each
 _ITEM_BY_ID = f"SELECT {ITEM_COLUMNS} FROM items WHERE uid = ? AND id = ?"
 _KEPT_VERSION = (
     f"SELECT {', '.join('?' if name == 'id' else name for name in ITEM_COLUMNS.split(', '))}"
-    " FROM item_history WHERE key = ? AND revision = ?"
+    f" FROM item_history WHERE key = ? AND revision = ? AND content <> '{REDACTED}'"
 )
 _INLINE_READS_MAX = 64
 

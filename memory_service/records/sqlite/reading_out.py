@@ -102,8 +102,7 @@ TABLES = (
         "state_history",
         (
             *_plain("key version replaced_us create_us update_us expire_us description value provenance"),
-            # The revision of a kept version is not stored, and never used.
-            ("revision", "0"),
+            ("revision", "revision"),
         ),
         "state_history WHERE uid = :uid ORDER BY key, version",
     ),

@@ -37,6 +37,7 @@ from memory_service.records.sqlite.row_source import SqliteRowSource
 from memory_service.records.sqlite.schema import prepare
 from memory_service.records.sqlite.state_store import SqliteStateStore
 from memory_service.records.sqlite.undo_store import SqliteUndoStore
+from memory_service.records.sqlite.version_store import SqliteVersionStore
 from memory_service.records.sqlite.write_store import SqliteWriteStore
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.files import InPlace, make_folder, sync
@@ -54,6 +55,7 @@ class SqliteRecords(
     SqliteStateStore,
     SqliteQuarantineStore,
     SqliteUndoStore,
+    SqliteVersionStore,
     SqliteChangeLog,
     SqliteNamespaceStore,
     SqliteRowSource,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from memory_service.data_model import ItemKind
+from memory_service.data_model import ChangeType, ItemKind
 from memory_service.indexes.analysis import Analyzer, pack_terms, unpack_terms
 from memory_service.records.base import CannotOpen
 from memory_service.records.rules.vectors import REVISION_BITS
+from memory_service.records.rules.versions import REMOVING
 from memory_service.records.sqlite.connection import Connection, Row, translated
 from memory_service.runtime.failpoints import reach
 
@@ -251,6 +252,23 @@ _STATES_BY_ROW = (
     "CREATE INDEX state_history_by_age ON state_history (replaced_us)",
 )
 
+# Versions can be read: states by the revision at which they were written, counted backwards from the current
+# version, and removals by what they removed.
+_VERSIONS_READ = (
+    "ALTER TABLE state_history ADD COLUMN revision INTEGER NOT NULL DEFAULT 0",
+    f"""UPDATE state_history SET revision = saved.revision FROM states, (
+        SELECT key >> {POSITION_BITS} AS uid, subject, key & {POSITION_MAX} AS revision,
+        row_number() OVER (PARTITION BY key >> {POSITION_BITS}, subject ORDER BY key DESC) AS back
+        FROM changes WHERE type = {int(ChangeType.STATE_SAVED)}
+        AND subject IN (SELECT key FROM state_history)) saved
+        WHERE states.uid = state_history.uid AND states.key = state_history.key
+        AND saved.uid = states.uid AND saved.subject = states.key
+        AND saved.back = states.version - state_history.version + 1""",
+    f"CREATE INDEX changes_removing ON changes (subject, key) WHERE type IN ({REMOVING})",
+)
+
+_SETTINGS = ("ALTER TABLE namespaces ADD COLUMN settings TEXT",)
+
 # Which items were made from which, by their keys. Items without parents have no rows.
 _PARENTS = (
     "CREATE TABLE parents (parent INTEGER NOT NULL, child INTEGER NOT NULL, PRIMARY KEY (parent, child))"
@@ -273,7 +291,7 @@ _MIGRATIONS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     5: (*_QUARANTINE, _USED_ITEMS),
     6: _ANSWERS,
     7: _STATES_BY_ROW,
-    8: _PARENTS,
+    8: (*_PARENTS, *_VERSIONS_READ, *_SETTINGS),
 }
 FORMAT = max(_MIGRATIONS)
 TABLES = (

@@ -49,6 +49,23 @@ def stored_state(db: Connection, book: Book | None, key: str) -> StoredState | N
     return StoredState(*row) if row else None
 
 
+class StoredVersion(NamedTuple):
+    """The fields of a stored state that the redaction of a version needs."""
+
+    revision: int
+    expire_us: int | None
+
+
+def stored_version(db: Connection, book: Book | None, key: str) -> StoredVersion | None:
+    """Return a stored state, expired or not."""
+    if book is None:
+        return None
+    row = db.execute(
+        "SELECT revision, expire_us FROM states WHERE uid = ? AND key = ?", (book.uid, key)
+    ).fetchone()
+    return StoredVersion(*row) if row else None
+
+
 def put_state(
     db: Connection, ledger: Ledger, book: Book, write: StateWrite, stored: StoredState | None
 ) -> StateEntry:

@@ -8,6 +8,7 @@ from memory_service.data_model import ChangeType, Item, ItemKind, ItemWrite, Rec
 from memory_service.indexes.view import Entry
 from memory_service.records.rules.history import Version, copied
 from memory_service.records.rules.undo import Action, Undone, step_of, undo_item, undo_state, write_again
+from memory_service.records.rules.versions import REDACTED
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.item_writes import StoredItem, put_version, remove_item
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_state
@@ -38,7 +39,7 @@ _REMOVALS = (
 )
 _ITEM_VERSION = "revision, update_us, expire_us, provenance, content, facet ->> 'kind'"
 _STATE_VERSION = "version, update_us, expire_us, provenance, value"
-_KEPT_STATE = f"SELECT {STATE_COLUMNS.replace('revision', '0')} FROM state_history"
+_KEPT_STATE = f"SELECT {STATE_COLUMNS} FROM state_history"
 
 
 def _values(by: WritesBy) -> dict[str, object]:
@@ -86,7 +87,10 @@ def _version(
     content: str,
     kind: int | None = None,
 ) -> Version:
-    return Version(number, update_us, expire_us, provenance_of(provenance), content, ItemKind(kind or 0))
+    return Version(
+        number, update_us, expire_us, provenance_of(provenance), content, content == REDACTED,
+        kind=ItemKind(kind or 0),
+    )  # fmt: skip
 
 
 def plan_states(

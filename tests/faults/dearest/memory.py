@@ -99,6 +99,14 @@ def _labelled(at: int) -> pb.MemoryItem:
     return pb.MemoryItem(text="x", labels={"k": f"v{at:06}"})
 
 
+def _versions(world: World) -> str:
+    """Return a namespace with an item that has three large versions."""
+    namespace = _kept(world, largest_item(world, "x"))
+    for _ in range(2):
+        world.api.memory.Update(pb.UpdateRequest(namespace=namespace, item=largest_item(world, "x")))
+    return namespace
+
+
 def _label_values(world: World, namespace: str, key: str) -> list[pb.ListLabelValuesRequest]:
     return again(pb.ListLabelValuesRequest(namespace=namespace, key=key, page_size=1000))
 
@@ -194,6 +202,18 @@ DEAREST = {
         Dear("tokens", lambda w: _search(w, limit=-1, query_text=w.text(4000), max_tokens=1_000_000)),
         Dear("few words at once", lambda w: _search(w, limit=1000, query_text=w.text(400)), 4),
         Dear("usage", lambda w: _search(w, limit=1000, query_text=w.text(400), record_usage=True)),
+    ],
+    "ListItemVersions": [
+        Dear(
+            "largest",
+            lambda w: again(pb.ListItemVersionsRequest(namespace=_versions(w), id="x", page_size=1000), 3),
+        ),
+    ],
+    "RedactVersion": [
+        Dear(
+            "largest",
+            lambda w: [pb.RedactVersionRequest(namespace=_versions(w), id="x", revision=1) for _ in range(2)],
+        ),
     ],
     "Get": [
         Dear("largest", lambda w: again(pb.GetRequest(namespace=_kept(w, largest_item(w, "x")), id="x")), 4),

@@ -46,6 +46,15 @@ def many_states(world: World, count: int = MANY_ITEMS, words: int = 0) -> str:
     return namespace
 
 
+def _versions(world: World) -> str:
+    """Return a namespace with a key that has eight large versions."""
+    namespace = world.fresh()
+    for _ in range(8):
+        request = pb.SaveStateRequest(namespace=namespace, key="k0", value=numbers(_NUMBERS))
+        world.api.state.SaveState(request)
+    return namespace
+
+
 def _patterns(world: World) -> list[pb.SearchStateRequest]:
     namespace = many_states(world)
     return [
@@ -100,6 +109,20 @@ STATES = {
         Dear(
             "a prefix",
             lambda w: again(pb.ListStateKeysRequest(namespace=many_states(w), prefix="k", page_size=1000)),
+        ),
+    ],
+    "ListStateVersions": [
+        Dear(
+            "large values",
+            lambda w: again(pb.ListStateVersionsRequest(namespace=_versions(w), key="k0", page_size=1000), 3),
+        ),
+    ],
+    "RedactStateVersion": [
+        Dear(
+            "large",
+            lambda w: [
+                pb.RedactStateVersionRequest(namespace=_versions(w), key="k0", revision=1) for _ in range(2)
+            ],
         ),
     ],
     "RenameState": [

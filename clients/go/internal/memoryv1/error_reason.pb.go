@@ -121,6 +121,13 @@ const (
 	// The text to replace does not occur exactly once. Code FAILED_PRECONDITION: read the file, and send a
 	// longer text. Metadata: {"path": ..., "occurrences": "3", "lines": "2,5,9"}, at most 20 lines.
 	ErrorReason_ERROR_REASON_OCCURRENCE_MISMATCH ErrorReason = 37
+	// The item or state has no version that was written at this revision, or it is no longer kept, or it was
+	// redacted. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ..., "revision": "3"}, with "key" instead
+	// of "id" for a state.
+	ErrorReason_ERROR_REASON_VERSION_NOT_FOUND ErrorReason = 38
+	// The current version cannot be redacted. Code FAILED_PRECONDITION. Replace or delete the item or state
+	// first. Metadata: {"id": ..., "revision": "3"}, with "key" instead of "id" for a state.
+	ErrorReason_ERROR_REASON_VERSION_IS_CURRENT ErrorReason = 39
 )
 
 // Enum value maps for ErrorReason.
@@ -161,6 +168,8 @@ var (
 		35: "ERROR_REASON_FILE_ALREADY_EXISTS",
 		36: "ERROR_REASON_FOLDER_NOT_EMPTY",
 		37: "ERROR_REASON_OCCURRENCE_MISMATCH",
+		38: "ERROR_REASON_VERSION_NOT_FOUND",
+		39: "ERROR_REASON_VERSION_IS_CURRENT",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -198,6 +207,8 @@ var (
 		"ERROR_REASON_FILE_ALREADY_EXISTS":     35,
 		"ERROR_REASON_FOLDER_NOT_EMPTY":        36,
 		"ERROR_REASON_OCCURRENCE_MISMATCH":     37,
+		"ERROR_REASON_VERSION_NOT_FOUND":       38,
+		"ERROR_REASON_VERSION_IS_CURRENT":      39,
 	}
 )
 
@@ -232,7 +243,8 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\xd3\t\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x9c\n" +
+	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12#\n" +
@@ -269,7 +281,9 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\x1bERROR_REASON_FILE_NOT_FOUND\x10\"\x12$\n" +
 	" ERROR_REASON_FILE_ALREADY_EXISTS\x10#\x12!\n" +
 	"\x1dERROR_REASON_FOLDER_NOT_EMPTY\x10$\x12$\n" +
-	" ERROR_REASON_OCCURRENCE_MISMATCH\x10%b\x06proto3"
+	" ERROR_REASON_OCCURRENCE_MISMATCH\x10%\x12\"\n" +
+	"\x1eERROR_REASON_VERSION_NOT_FOUND\x10&\x12#\n" +
+	"\x1fERROR_REASON_VERSION_IS_CURRENT\x10'b\x06proto3"
 
 var (
 	file_memory_service_v1_error_reason_proto_rawDescOnce sync.Once

@@ -544,7 +544,7 @@ type MemoryItem struct {
 	// Labels for exact matching, for example {"topic": "travel"}. At most 64; keys have 1 to 64 bytes,
 	// values at most 256.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
+	// Stored and returned with the item. At most 64 KiB as JSON, 32 levels deep.
 	Metadata *structpb.Struct `protobuf:"bytes,11,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// The vector of the content. When added: the client's own vector; unset, the server embeds the text.
 	// Returned only if `include_embedding` is set.
@@ -1966,7 +1966,24 @@ type RetrieveOptions struct {
 	OrderBy string `protobuf:"bytes,24,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	// The number of results to leave out: the first in the order of `order_by`, without it the newest. 0:
 	// none. Only without a query.
-	Skip          int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
+	Skip int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
+	// Further texts to search for, for example the parts of a question, beside query_text or in its
+	// place. The results of all are ordered by reciprocal rank fusion, see RetrieveResult. Empty: none. At
+	// most 8, each at most 64 KiB.
+	Queries []string `protobuf:"bytes,26,rep,name=queries,proto3" json:"queries,omitempty"`
+	// The minimum relevance of a result, 0 to 1, see RetrieveResult: the response may be empty. Unset: any.
+	// Only with a query.
+	MinRelevance *float64 `protobuf:"fixed64,27,opt,name=min_relevance,json=minRelevance,proto3,oneof" json:"min_relevance,omitempty"`
+	// How much the words of an item's neighbours in its session count in a search by words, 0 to 1. 0: an
+	// item is found by its own words only. Unset: 1. Only with a query.
+	NeighbourWeight *float64 `protobuf:"fixed64,28,opt,name=neighbour_weight,json=neighbourWeight,proto3,oneof" json:"neighbour_weight,omitempty"`
+	// Return tool calls only together with all of their results, so that the response can be sent to a
+	// model: results whose call is older than the response, and calls with a missing result, are omitted.
+	// False: omit nothing. Only without a query; not with order_by.
+	WholeExchanges bool `protobuf:"varint,29,opt,name=whole_exchanges,json=wholeExchanges,proto3" json:"whole_exchanges,omitempty"`
+	// The time zone of `now` for phrases such as "yesterday" in the texts, as an IANA name such as
+	// "Europe/Berlin". Empty: UTC. Only with a query.
+	TimeZone      string `protobuf:"bytes,31,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2176,6 +2193,41 @@ func (x *RetrieveOptions) GetSkip() int32 {
 	return 0
 }
 
+func (x *RetrieveOptions) GetQueries() []string {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+func (x *RetrieveOptions) GetMinRelevance() float64 {
+	if x != nil && x.MinRelevance != nil {
+		return *x.MinRelevance
+	}
+	return 0
+}
+
+func (x *RetrieveOptions) GetNeighbourWeight() float64 {
+	if x != nil && x.NeighbourWeight != nil {
+		return *x.NeighbourWeight
+	}
+	return 0
+}
+
+func (x *RetrieveOptions) GetWholeExchanges() bool {
+	if x != nil {
+		return x.WholeExchanges
+	}
+	return false
+}
+
+func (x *RetrieveOptions) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 // ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
 // sum of the weights that apply. Each must be finite and not negative, and at least one positive.
 type ScoreWeights struct {
@@ -2271,10 +2323,15 @@ func (x *ScoreWeights) GetUsage() float64 {
 // RetrieveRequest is a search or a read of the newest items.
 type RetrieveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to read. Required. One that was never written to has no items.
+	// The namespace to read. Required unless `namespaces` is set. One that was never written to has no
+	// items.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The query, filters and form of the results. Unset: the newest 10 items.
-	Options       *RetrieveOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
+	Options *RetrieveOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
+	// Further namespaces to search together with `namespace`, or in its place. Results come in one order,
+	// as if one namespace had all items; sessions of different namespaces stay separate. The credential
+	// must permit each. Empty: none. At most 16. Only with a query.
+	Namespaces    []string `protobuf:"bytes,3,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2323,6 +2380,13 @@ func (x *RetrieveRequest) GetOptions() *RetrieveOptions {
 	return nil
 }
 
+func (x *RetrieveRequest) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
 // RetrieveResponse is one page of results.
 type RetrieveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2332,7 +2396,7 @@ type RetrieveResponse struct {
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// The revision of the namespace that the response reflects.
+	// The revision of the namespace that the response reflects. 0 if the request has `namespaces`.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The estimated number of tokens of this page's texts. 0 unless max_tokens is set.
 	TokenCount    int32 `protobuf:"varint,5,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
@@ -2415,6 +2479,7 @@ type RetrieveResult struct {
 	// both, each divided by the query's best value. With a weight for recency, importance or usage, all
 	// modes are scored like HYBRID. A result gains a tenth for each boost: the query names its speaker,
 	// names its time, or quotes a phrase that it contains.
+	// With `queries`: 0 to 1, the mean over all texts of 61 / (60 + rank), 0 where a text did not find it.
 	// Reranked: 0 to 1, the logistic function of the reranker's score; results beyond the reranked ones
 	// follow with their own scores.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
@@ -2423,9 +2488,20 @@ type RetrieveResult struct {
 	// The items of the session directly before this one, in order. Empty unless context_window is set.
 	Before []*MemoryItem `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`
 	// The items of the session directly after this one, in order. Empty unless context_window is set.
-	After         []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	After []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
+	// The namespace of the item. Empty unless the request has `namespaces`.
+	Namespace string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// How likely the item answers the query, 0 to 1, whatever the other results: from 0.5 on it probably
+	// does; without any word of the query, and no more similar than unrelated texts, it is below 0.2.
+	// The mean of the share of the query's words that the item and its neighbours have, rare words counting
+	// more, and of the cosine similarity on a scale from unrelated (0) to certainly related (1). If only
+	// one of the two is known, that one. 0 without a query.
+	Relevance float64 `protobuf:"fixed64,7,opt,name=relevance,proto3" json:"relevance,omitempty"`
+	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each.
+	// Empty unless `queries` is set.
+	MatchedQueries []int32 `protobuf:"varint,8,rep,packed,name=matched_queries,json=matchedQueries,proto3" json:"matched_queries,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RetrieveResult) Reset() {
@@ -2493,6 +2569,27 @@ func (x *RetrieveResult) GetAfter() []*MemoryItem {
 	return nil
 }
 
+func (x *RetrieveResult) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RetrieveResult) GetRelevance() float64 {
+	if x != nil {
+		return x.Relevance
+	}
+	return 0
+}
+
+func (x *RetrieveResult) GetMatchedQueries() []int32 {
+	if x != nil {
+		return x.MatchedQueries
+	}
+	return nil
+}
+
 // Explanation is the calculation of a score.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2544,7 +2641,7 @@ type Contribution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The channel: "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker"
 	// (the query names the item's speaker), "time" (the query names the item's time) or "phrase" (the item
-	// contains a phrase that the query quotes).
+	// contains a phrase that the query quotes). With `queries`, "query": one for each text that found it.
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	// The raw score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
 	// reranker's output, or for a boost the score without boosts.
@@ -2689,8 +2786,11 @@ type GetRequest struct {
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Return the item's vector. False: it is omitted.
 	IncludeEmbedding bool `protobuf:"varint,3,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Return the version that was written at this revision, see ListItemVersions; not together with
+	// `include_embedding`. 0: the current one.
+	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetRequest) Reset() {
@@ -2744,6 +2844,13 @@ func (x *GetRequest) GetIncludeEmbedding() bool {
 	return false
 }
 
+func (x *GetRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // GetResponse is the result of Get.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2788,6 +2895,337 @@ func (x *GetResponse) GetItem() *MemoryItem {
 		return x.Item
 	}
 	return nil
+}
+
+// ItemVersion is one version of an item, or its removal.
+type ItemVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace at which it was written or removed.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What became of it.
+	Kind VersionKind `protobuf:"varint,2,opt,name=kind,proto3,enum=memory_service.v1.VersionKind" json:"kind,omitempty"`
+	// When it was written or deleted. Unset: not recorded, as for deletions longer ago than the history is
+	// kept. UTC.
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// The name of the credential that wrote or deleted it. Empty: none, or not recorded.
+	Writer string `protobuf:"bytes,4,opt,name=writer,proto3" json:"writer,omitempty"`
+	// The id of that credential. Empty: none, or not recorded.
+	CredentialId string `protobuf:"bytes,5,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// The item in this version, without its embedding. Unset if it was redacted or removed.
+	Item          *MemoryItem `protobuf:"bytes,6,opt,name=item,proto3" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemVersion) Reset() {
+	*x = ItemVersion{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemVersion) ProtoMessage() {}
+
+func (x *ItemVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemVersion.ProtoReflect.Descriptor instead.
+func (*ItemVersion) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ItemVersion) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ItemVersion) GetKind() VersionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return VersionKind_VERSION_KIND_UNSPECIFIED
+}
+
+func (x *ItemVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ItemVersion) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *ItemVersion) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *ItemVersion) GetItem() *MemoryItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+// ListItemVersionsRequest names the item.
+type ListItemVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+	// ends at about 3 MiB.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListItemVersionsRequest) Reset() {
+	*x = ListItemVersionsRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListItemVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListItemVersionsRequest) ProtoMessage() {}
+
+func (x *ListItemVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListItemVersionsRequest.ProtoReflect.Descriptor instead.
+func (*ListItemVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListItemVersionsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListItemVersionsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListItemVersionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListItemVersionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListItemVersionsResponse is one page of versions.
+type ListItemVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The versions and removals, newest first.
+	Versions []*ItemVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListItemVersionsResponse) Reset() {
+	*x = ListItemVersionsResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListItemVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListItemVersionsResponse) ProtoMessage() {}
+
+func (x *ListItemVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListItemVersionsResponse.ProtoReflect.Descriptor instead.
+func (*ListItemVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListItemVersionsResponse) GetVersions() []*ItemVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListItemVersionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// RedactVersionRequest identifies the version to redact.
+type RedactVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id of the item. Required.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The revision at which the version was written. Required.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactVersionRequest) Reset() {
+	*x = RedactVersionRequest{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactVersionRequest) ProtoMessage() {}
+
+func (x *RedactVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactVersionRequest.ProtoReflect.Descriptor instead.
+func (*RedactVersionRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *RedactVersionRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RedactVersionRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RedactVersionRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// RedactVersionResponse is the result of RedactVersion.
+type RedactVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace, which a redaction does not change.
+	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactVersionResponse) Reset() {
+	*x = RedactVersionResponse{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactVersionResponse) ProtoMessage() {}
+
+func (x *RedactVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactVersionResponse.ProtoReflect.Descriptor instead.
+func (*RedactVersionResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RedactVersionResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // ListRequest selects the items to list in insertion order.
@@ -2836,7 +3274,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +3286,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[25]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3299,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{25}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRequest) GetNamespace() string {
@@ -2984,7 +3422,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3434,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[26]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3447,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{26}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListResponse) GetItems() []*MemoryItem {
@@ -3053,7 +3491,7 @@ type ListLabelValuesRequest struct {
 
 func (x *ListLabelValuesRequest) Reset() {
 	*x = ListLabelValuesRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3503,7 @@ func (x *ListLabelValuesRequest) String() string {
 func (*ListLabelValuesRequest) ProtoMessage() {}
 
 func (x *ListLabelValuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[27]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3516,7 @@ func (x *ListLabelValuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLabelValuesRequest.ProtoReflect.Descriptor instead.
 func (*ListLabelValuesRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListLabelValuesRequest) GetNamespace() string {
@@ -3131,7 +3569,7 @@ type ListLabelValuesResponse struct {
 
 func (x *ListLabelValuesResponse) Reset() {
 	*x = ListLabelValuesResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +3581,7 @@ func (x *ListLabelValuesResponse) String() string {
 func (*ListLabelValuesResponse) ProtoMessage() {}
 
 func (x *ListLabelValuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[28]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +3594,7 @@ func (x *ListLabelValuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLabelValuesResponse.ProtoReflect.Descriptor instead.
 func (*ListLabelValuesResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{28}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListLabelValuesResponse) GetValues() []*LabelValue {
@@ -3193,7 +3631,7 @@ type LabelValue struct {
 
 func (x *LabelValue) Reset() {
 	*x = LabelValue{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3643,7 @@ func (x *LabelValue) String() string {
 func (*LabelValue) ProtoMessage() {}
 
 func (x *LabelValue) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[29]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3656,7 @@ func (x *LabelValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelValue.ProtoReflect.Descriptor instead.
 func (*LabelValue) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{29}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LabelValue) GetValue() string {
@@ -3257,7 +3695,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3707,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[30]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3720,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{30}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UpdateRequest) GetNamespace() string {
@@ -3335,7 +3773,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3785,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[31]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3798,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{31}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UpdateResponse) GetItem() *MemoryItem {
@@ -3403,7 +3841,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3853,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[32]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3866,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{32}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteRequest) GetNamespace() string {
@@ -3479,7 +3917,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3491,7 +3929,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[33]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3504,7 +3942,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{33}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeleteResponse) GetRevision() int64 {
@@ -3555,7 +3993,7 @@ type DeleteWhereRequest struct {
 
 func (x *DeleteWhereRequest) Reset() {
 	*x = DeleteWhereRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +4005,7 @@ func (x *DeleteWhereRequest) String() string {
 func (*DeleteWhereRequest) ProtoMessage() {}
 
 func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[34]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +4018,7 @@ func (x *DeleteWhereRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWhereRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{34}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DeleteWhereRequest) GetNamespace() string {
@@ -3679,7 +4117,7 @@ type DeleteWhereResponse struct {
 
 func (x *DeleteWhereResponse) Reset() {
 	*x = DeleteWhereResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +4129,7 @@ func (x *DeleteWhereResponse) String() string {
 func (*DeleteWhereResponse) ProtoMessage() {}
 
 func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[35]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +4142,7 @@ func (x *DeleteWhereResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWhereResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{35}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteWhereResponse) GetDeletedCount() int64 {
@@ -3750,7 +4188,7 @@ type BatchWriteRequest struct {
 
 func (x *BatchWriteRequest) Reset() {
 	*x = BatchWriteRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +4200,7 @@ func (x *BatchWriteRequest) String() string {
 func (*BatchWriteRequest) ProtoMessage() {}
 
 func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[36]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3775,7 +4213,7 @@ func (x *BatchWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteRequest.ProtoReflect.Descriptor instead.
 func (*BatchWriteRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{36}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BatchWriteRequest) GetNamespace() string {
@@ -3823,7 +4261,7 @@ type WriteOperation struct {
 
 func (x *WriteOperation) Reset() {
 	*x = WriteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3835,7 +4273,7 @@ func (x *WriteOperation) String() string {
 func (*WriteOperation) ProtoMessage() {}
 
 func (x *WriteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[37]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3848,7 +4286,7 @@ func (x *WriteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteOperation.ProtoReflect.Descriptor instead.
 func (*WriteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{37}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WriteOperation) GetOperation() isWriteOperation_Operation {
@@ -4037,7 +4475,7 @@ type AddOperation struct {
 
 func (x *AddOperation) Reset() {
 	*x = AddOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4049,7 +4487,7 @@ func (x *AddOperation) String() string {
 func (*AddOperation) ProtoMessage() {}
 
 func (x *AddOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[38]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4062,7 +4500,7 @@ func (x *AddOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddOperation.ProtoReflect.Descriptor instead.
 func (*AddOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{38}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AddOperation) GetItem() *MemoryItem {
@@ -4094,7 +4532,7 @@ type UpdateOperation struct {
 
 func (x *UpdateOperation) Reset() {
 	*x = UpdateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4106,7 +4544,7 @@ func (x *UpdateOperation) String() string {
 func (*UpdateOperation) ProtoMessage() {}
 
 func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[39]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4119,7 +4557,7 @@ func (x *UpdateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOperation.ProtoReflect.Descriptor instead.
 func (*UpdateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{39}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UpdateOperation) GetItem() *MemoryItem {
@@ -4161,7 +4599,7 @@ type DeleteOperation struct {
 
 func (x *DeleteOperation) Reset() {
 	*x = DeleteOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4611,7 @@ func (x *DeleteOperation) String() string {
 func (*DeleteOperation) ProtoMessage() {}
 
 func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[40]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4624,7 @@ func (x *DeleteOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOperation.ProtoReflect.Descriptor instead.
 func (*DeleteOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{40}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteOperation) GetId() string {
@@ -4241,7 +4679,7 @@ type DeleteWhereOperation struct {
 
 func (x *DeleteWhereOperation) Reset() {
 	*x = DeleteWhereOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +4691,7 @@ func (x *DeleteWhereOperation) String() string {
 func (*DeleteWhereOperation) ProtoMessage() {}
 
 func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[41]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +4704,7 @@ func (x *DeleteWhereOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWhereOperation.ProtoReflect.Descriptor instead.
 func (*DeleteWhereOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{41}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DeleteWhereOperation) GetSessionId() string {
@@ -4338,7 +4776,7 @@ type SaveStateOperation struct {
 
 func (x *SaveStateOperation) Reset() {
 	*x = SaveStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4788,7 @@ func (x *SaveStateOperation) String() string {
 func (*SaveStateOperation) ProtoMessage() {}
 
 func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[42]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +4801,7 @@ func (x *SaveStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveStateOperation.ProtoReflect.Descriptor instead.
 func (*SaveStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{42}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SaveStateOperation) GetKey() string {
@@ -4416,7 +4854,7 @@ type DeleteStateOperation struct {
 
 func (x *DeleteStateOperation) Reset() {
 	*x = DeleteStateOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4866,7 @@ func (x *DeleteStateOperation) String() string {
 func (*DeleteStateOperation) ProtoMessage() {}
 
 func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[43]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4879,7 @@ func (x *DeleteStateOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStateOperation.ProtoReflect.Descriptor instead.
 func (*DeleteStateOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{43}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteStateOperation) GetKey() string {
@@ -4484,7 +4922,7 @@ type WriteFileOperation struct {
 
 func (x *WriteFileOperation) Reset() {
 	*x = WriteFileOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4496,7 +4934,7 @@ func (x *WriteFileOperation) String() string {
 func (*WriteFileOperation) ProtoMessage() {}
 
 func (x *WriteFileOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[44]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4509,7 +4947,7 @@ func (x *WriteFileOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileOperation.ProtoReflect.Descriptor instead.
 func (*WriteFileOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{44}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WriteFileOperation) GetPath() string {
@@ -4563,7 +5001,7 @@ type EditFileOperation struct {
 
 func (x *EditFileOperation) Reset() {
 	*x = EditFileOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4575,7 +5013,7 @@ func (x *EditFileOperation) String() string {
 func (*EditFileOperation) ProtoMessage() {}
 
 func (x *EditFileOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[45]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4588,7 +5026,7 @@ func (x *EditFileOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EditFileOperation.ProtoReflect.Descriptor instead.
 func (*EditFileOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{45}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *EditFileOperation) GetPath() string {
@@ -4686,7 +5124,7 @@ type RenameFileOperation struct {
 
 func (x *RenameFileOperation) Reset() {
 	*x = RenameFileOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +5136,7 @@ func (x *RenameFileOperation) String() string {
 func (*RenameFileOperation) ProtoMessage() {}
 
 func (x *RenameFileOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[46]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +5149,7 @@ func (x *RenameFileOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameFileOperation.ProtoReflect.Descriptor instead.
 func (*RenameFileOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{46}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RenameFileOperation) GetPath() string {
@@ -4750,7 +5188,7 @@ type DeleteFileOperation struct {
 
 func (x *DeleteFileOperation) Reset() {
 	*x = DeleteFileOperation{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4762,7 +5200,7 @@ func (x *DeleteFileOperation) String() string {
 func (*DeleteFileOperation) ProtoMessage() {}
 
 func (x *DeleteFileOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[47]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4775,7 +5213,7 @@ func (x *DeleteFileOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteFileOperation.ProtoReflect.Descriptor instead.
 func (*DeleteFileOperation) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{47}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteFileOperation) GetPath() string {
@@ -4814,7 +5252,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4826,7 +5264,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[48]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4839,7 +5277,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{48}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4892,7 +5330,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4904,7 +5342,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4917,7 +5355,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WriteResult) GetId() string {
@@ -5003,7 +5441,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5015,7 +5453,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5028,7 +5466,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -5060,7 +5498,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5072,7 +5510,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5085,7 +5523,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -5125,7 +5563,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +5575,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +5588,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -5187,7 +5625,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5199,7 +5637,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5212,7 +5650,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -5252,7 +5690,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5264,7 +5702,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5277,7 +5715,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -5337,7 +5775,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5349,7 +5787,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5362,7 +5800,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -5404,7 +5842,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5416,7 +5854,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5429,7 +5867,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -5495,7 +5933,7 @@ type ReplaceText struct {
 
 func (x *ReplaceText) Reset() {
 	*x = ReplaceText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5507,7 +5945,7 @@ func (x *ReplaceText) String() string {
 func (*ReplaceText) ProtoMessage() {}
 
 func (x *ReplaceText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5520,7 +5958,7 @@ func (x *ReplaceText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
 func (*ReplaceText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReplaceText) GetOldText() string {
@@ -5550,7 +5988,7 @@ type InsertText struct {
 
 func (x *InsertText) Reset() {
 	*x = InsertText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5562,7 +6000,7 @@ func (x *InsertText) String() string {
 func (*InsertText) ProtoMessage() {}
 
 func (x *InsertText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5575,7 +6013,7 @@ func (x *InsertText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
 func (*InsertText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *InsertText) GetAfterLine() int32 {
@@ -5603,7 +6041,7 @@ type AppendText struct {
 
 func (x *AppendText) Reset() {
 	*x = AppendText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5615,7 +6053,7 @@ func (x *AppendText) String() string {
 func (*AppendText) ProtoMessage() {}
 
 func (x *AppendText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5628,7 +6066,7 @@ func (x *AppendText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
 func (*AppendText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AppendText) GetText() string {
@@ -5769,7 +6207,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xf9\b\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xda\n" +
+	"\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -5801,7 +6240,12 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
 	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
 	"\border_by\x18\x18 \x01(\tR\aorderBy\x12\x12\n" +
-	"\x04skip\x18\x19 \x01(\x05R\x04skip\x1a9\n" +
+	"\x04skip\x18\x19 \x01(\x05R\x04skip\x12\x18\n" +
+	"\aqueries\x18\x1a \x03(\tR\aqueries\x12(\n" +
+	"\rmin_relevance\x18\x1b \x01(\x01H\x04R\fminRelevance\x88\x01\x01\x12.\n" +
+	"\x10neighbour_weight\x18\x1c \x01(\x01H\x05R\x0fneighbourWeight\x88\x01\x01\x12'\n" +
+	"\x0fwhole_exchanges\x18\x1d \x01(\bR\x0ewholeExchanges\x12\x1b\n" +
+	"\ttime_zone\x18\x1f \x01(\tR\btimeZone\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -5810,7 +6254,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"_min_scoreB\r\n" +
 	"\v_max_tokensB\f\n" +
 	"\n" +
-	"_min_trust\"\xf8\x01\n" +
+	"_min_trustB\x10\n" +
+	"\x0e_min_relevanceB\x13\n" +
+	"\x11_neighbour_weight\"\xf8\x01\n" +
 	"\fScoreWeights\x12\x1d\n" +
 	"\alexical\x18\x01 \x01(\x01H\x00R\alexical\x88\x01\x01\x12\x1b\n" +
 	"\x06vector\x18\x02 \x01(\x01H\x01R\x06vector\x88\x01\x01\x12\x18\n" +
@@ -5822,23 +6268,29 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x05usage\x18\x06 \x01(\x01R\x05usageB\n" +
 	"\n" +
 	"\b_lexicalB\t\n" +
-	"\a_vector\"m\n" +
+	"\a_vector\"\x8d\x01\n" +
 	"\x0fRetrieveRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12<\n" +
-	"\aoptions\x18\x02 \x01(\v2\".memory_service.v1.RetrieveOptionsR\aoptions\"\xf0\x01\n" +
+	"\aoptions\x18\x02 \x01(\v2\".memory_service.v1.RetrieveOptionsR\aoptions\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x03 \x03(\tR\n" +
+	"namespaces\"\xf0\x01\n" +
 	"\x10RetrieveResponse\x12;\n" +
 	"\aresults\x18\x01 \x03(\v2!.memory_service.v1.RetrieveResultR\aresults\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12:\n" +
 	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x1f\n" +
 	"\vtoken_count\x18\x05 \x01(\x05R\n" +
-	"tokenCount\"\x87\x02\n" +
+	"tokenCount\"\xec\x02\n" +
 	"\x0eRetrieveResult\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12@\n" +
 	"\vexplanation\x18\x03 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\x125\n" +
 	"\x06before\x18\x04 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x06before\x123\n" +
-	"\x05after\x18\x05 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05after\"T\n" +
+	"\x05after\x18\x05 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05after\x12\x1c\n" +
+	"\tnamespace\x18\x06 \x01(\tR\tnamespace\x12\x1c\n" +
+	"\trelevance\x18\a \x01(\x01R\trelevance\x12'\n" +
+	"\x0fmatched_queries\x18\b \x03(\x05R\x0ematchedQueries\"T\n" +
 	"\vExplanation\x12E\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1f.memory_service.v1.ContributionR\rcontributions\"\x97\x01\n" +
 	"\fContribution\x12\x18\n" +
@@ -5849,14 +6301,37 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fcontribution\x18\x05 \x01(\x01R\fcontribution\"e\n" +
 	"\vDegradation\x12<\n" +
 	"\x06reason\x18\x01 \x01(\x0e2$.memory_service.v1.DegradationReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"g\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x83\x01\n" +
 	"\n" +
 	"GetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12+\n" +
-	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\"@\n" +
+	"\x11include_embedding\x18\x03 \x01(\bR\x10includeEmbedding\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"@\n" +
 	"\vGetResponse\x121\n" +
-	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xaa\x05\n" +
+	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\xfd\x01\n" +
+	"\vItemVersion\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x122\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1e.memory_service.v1.VersionKindR\x04kind\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06writer\x18\x04 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x05 \x01(\tR\fcredentialId\x121\n" +
+	"\x04item\x18\x06 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\"\x83\x01\n" +
+	"\x17ListItemVersionsRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"~\n" +
+	"\x18ListItemVersionsResponse\x12:\n" +
+	"\bversions\x18\x01 \x03(\v2\x1e.memory_service.v1.ItemVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"`\n" +
+	"\x14RedactVersionRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"3\n" +
+	"\x15RedactVersionResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\xaa\x05\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -6160,13 +6635,16 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x17CHANGE_TYPE_STATE_SAVED\x10\x06\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_DELETED\x10\a\x12\x1d\n" +
 	"\x19CHANGE_TYPE_STATE_EXPIRED\x10\b\x12\x1d\n" +
-	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\x8b\t\n" +
+	"\x19CHANGE_TYPE_STATE_CLEARED\x10\t2\xdc\n" +
+	"\n" +
 	"\rMemoryService\x12D\n" +
 	"\x03Add\x12\x1d.memory_service.v1.AddRequest\x1a\x1e.memory_service.v1.AddResponse\x12S\n" +
 	"\bBatchAdd\x12\".memory_service.v1.BatchAddRequest\x1a#.memory_service.v1.BatchAddResponse\x12O\n" +
 	"\x06Import\x12 .memory_service.v1.ImportRequest\x1a!.memory_service.v1.ImportResponse(\x01\x12S\n" +
 	"\bRetrieve\x12\".memory_service.v1.RetrieveRequest\x1a#.memory_service.v1.RetrieveResponse\x12D\n" +
-	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12G\n" +
+	"\x03Get\x12\x1d.memory_service.v1.GetRequest\x1a\x1e.memory_service.v1.GetResponse\x12k\n" +
+	"\x10ListItemVersions\x12*.memory_service.v1.ListItemVersionsRequest\x1a+.memory_service.v1.ListItemVersionsResponse\x12b\n" +
+	"\rRedactVersion\x12'.memory_service.v1.RedactVersionRequest\x1a(.memory_service.v1.RedactVersionResponse\x12G\n" +
 	"\x04List\x12\x1e.memory_service.v1.ListRequest\x1a\x1f.memory_service.v1.ListResponse\x12h\n" +
 	"\x0fListLabelValues\x12).memory_service.v1.ListLabelValuesRequest\x1a*.memory_service.v1.ListLabelValuesResponse\x12M\n" +
 	"\x06Update\x12 .memory_service.v1.UpdateRequest\x1a!.memory_service.v1.UpdateResponse\x12M\n" +
@@ -6191,112 +6669,118 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_memory_service_v1_memory_proto_goTypes = []any{
-	(ItemKind)(0),                   // 0: memory_service.v1.ItemKind
-	(SourceKind)(0),                 // 1: memory_service.v1.SourceKind
-	(Role)(0),                       // 2: memory_service.v1.Role
-	(OnDuplicate)(0),                // 3: memory_service.v1.OnDuplicate
-	(RetrieveMode)(0),               // 4: memory_service.v1.RetrieveMode
-	(DegradationReason)(0),          // 5: memory_service.v1.DegradationReason
-	(ChangeType)(0),                 // 6: memory_service.v1.ChangeType
-	(*MemoryItem)(nil),              // 7: memory_service.v1.MemoryItem
-	(*Provenance)(nil),              // 8: memory_service.v1.Provenance
-	(*Embedding)(nil),               // 9: memory_service.v1.Embedding
-	(*ChatMessage)(nil),             // 10: memory_service.v1.ChatMessage
-	(*Model)(nil),                   // 11: memory_service.v1.Model
-	(*Part)(nil),                    // 12: memory_service.v1.Part
-	(*BinaryPart)(nil),              // 13: memory_service.v1.BinaryPart
-	(*ToolCall)(nil),                // 14: memory_service.v1.ToolCall
-	(*ToolCallResult)(nil),          // 15: memory_service.v1.ToolCallResult
-	(*AddRequest)(nil),              // 16: memory_service.v1.AddRequest
-	(*AddResponse)(nil),             // 17: memory_service.v1.AddResponse
-	(*BatchAddRequest)(nil),         // 18: memory_service.v1.BatchAddRequest
-	(*BatchAddResponse)(nil),        // 19: memory_service.v1.BatchAddResponse
-	(*ImportRequest)(nil),           // 20: memory_service.v1.ImportRequest
-	(*ImportResponse)(nil),          // 21: memory_service.v1.ImportResponse
-	(*RetrieveOptions)(nil),         // 22: memory_service.v1.RetrieveOptions
-	(*ScoreWeights)(nil),            // 23: memory_service.v1.ScoreWeights
-	(*RetrieveRequest)(nil),         // 24: memory_service.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),        // 25: memory_service.v1.RetrieveResponse
-	(*RetrieveResult)(nil),          // 26: memory_service.v1.RetrieveResult
-	(*Explanation)(nil),             // 27: memory_service.v1.Explanation
-	(*Contribution)(nil),            // 28: memory_service.v1.Contribution
-	(*Degradation)(nil),             // 29: memory_service.v1.Degradation
-	(*GetRequest)(nil),              // 30: memory_service.v1.GetRequest
-	(*GetResponse)(nil),             // 31: memory_service.v1.GetResponse
-	(*ListRequest)(nil),             // 32: memory_service.v1.ListRequest
-	(*ListResponse)(nil),            // 33: memory_service.v1.ListResponse
-	(*ListLabelValuesRequest)(nil),  // 34: memory_service.v1.ListLabelValuesRequest
-	(*ListLabelValuesResponse)(nil), // 35: memory_service.v1.ListLabelValuesResponse
-	(*LabelValue)(nil),              // 36: memory_service.v1.LabelValue
-	(*UpdateRequest)(nil),           // 37: memory_service.v1.UpdateRequest
-	(*UpdateResponse)(nil),          // 38: memory_service.v1.UpdateResponse
-	(*DeleteRequest)(nil),           // 39: memory_service.v1.DeleteRequest
-	(*DeleteResponse)(nil),          // 40: memory_service.v1.DeleteResponse
-	(*DeleteWhereRequest)(nil),      // 41: memory_service.v1.DeleteWhereRequest
-	(*DeleteWhereResponse)(nil),     // 42: memory_service.v1.DeleteWhereResponse
-	(*BatchWriteRequest)(nil),       // 43: memory_service.v1.BatchWriteRequest
-	(*WriteOperation)(nil),          // 44: memory_service.v1.WriteOperation
-	(*AddOperation)(nil),            // 45: memory_service.v1.AddOperation
-	(*UpdateOperation)(nil),         // 46: memory_service.v1.UpdateOperation
-	(*DeleteOperation)(nil),         // 47: memory_service.v1.DeleteOperation
-	(*DeleteWhereOperation)(nil),    // 48: memory_service.v1.DeleteWhereOperation
-	(*SaveStateOperation)(nil),      // 49: memory_service.v1.SaveStateOperation
-	(*DeleteStateOperation)(nil),    // 50: memory_service.v1.DeleteStateOperation
-	(*WriteFileOperation)(nil),      // 51: memory_service.v1.WriteFileOperation
-	(*EditFileOperation)(nil),       // 52: memory_service.v1.EditFileOperation
-	(*RenameFileOperation)(nil),     // 53: memory_service.v1.RenameFileOperation
-	(*DeleteFileOperation)(nil),     // 54: memory_service.v1.DeleteFileOperation
-	(*BatchWriteResponse)(nil),      // 55: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),             // 56: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),            // 57: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),           // 58: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),            // 59: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),           // 60: memory_service.v1.WatchResponse
-	(*Change)(nil),                  // 61: memory_service.v1.Change
-	(*ExportRequest)(nil),           // 62: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),          // 63: memory_service.v1.ExportResponse
-	(*ReplaceText)(nil),             // 64: memory_service.v1.ReplaceText
-	(*InsertText)(nil),              // 65: memory_service.v1.InsertText
-	(*AppendText)(nil),              // 66: memory_service.v1.AppendText
-	nil,                             // 67: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                             // 68: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                             // 69: memory_service.v1.ListRequest.LabelsEntry
-	nil,                             // 70: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                             // 71: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),         // 72: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),   // 73: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),     // 74: google.protobuf.Duration
-	(*structpb.Value)(nil),          // 75: google.protobuf.Value
-	(*StateEntry)(nil),              // 76: memory_service.v1.StateEntry
-	(*fieldmaskpb.FieldMask)(nil),   // 77: google.protobuf.FieldMask
+	(ItemKind)(0),                    // 0: memory_service.v1.ItemKind
+	(SourceKind)(0),                  // 1: memory_service.v1.SourceKind
+	(Role)(0),                        // 2: memory_service.v1.Role
+	(OnDuplicate)(0),                 // 3: memory_service.v1.OnDuplicate
+	(RetrieveMode)(0),                // 4: memory_service.v1.RetrieveMode
+	(DegradationReason)(0),           // 5: memory_service.v1.DegradationReason
+	(ChangeType)(0),                  // 6: memory_service.v1.ChangeType
+	(*MemoryItem)(nil),               // 7: memory_service.v1.MemoryItem
+	(*Provenance)(nil),               // 8: memory_service.v1.Provenance
+	(*Embedding)(nil),                // 9: memory_service.v1.Embedding
+	(*ChatMessage)(nil),              // 10: memory_service.v1.ChatMessage
+	(*Model)(nil),                    // 11: memory_service.v1.Model
+	(*Part)(nil),                     // 12: memory_service.v1.Part
+	(*BinaryPart)(nil),               // 13: memory_service.v1.BinaryPart
+	(*ToolCall)(nil),                 // 14: memory_service.v1.ToolCall
+	(*ToolCallResult)(nil),           // 15: memory_service.v1.ToolCallResult
+	(*AddRequest)(nil),               // 16: memory_service.v1.AddRequest
+	(*AddResponse)(nil),              // 17: memory_service.v1.AddResponse
+	(*BatchAddRequest)(nil),          // 18: memory_service.v1.BatchAddRequest
+	(*BatchAddResponse)(nil),         // 19: memory_service.v1.BatchAddResponse
+	(*ImportRequest)(nil),            // 20: memory_service.v1.ImportRequest
+	(*ImportResponse)(nil),           // 21: memory_service.v1.ImportResponse
+	(*RetrieveOptions)(nil),          // 22: memory_service.v1.RetrieveOptions
+	(*ScoreWeights)(nil),             // 23: memory_service.v1.ScoreWeights
+	(*RetrieveRequest)(nil),          // 24: memory_service.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),         // 25: memory_service.v1.RetrieveResponse
+	(*RetrieveResult)(nil),           // 26: memory_service.v1.RetrieveResult
+	(*Explanation)(nil),              // 27: memory_service.v1.Explanation
+	(*Contribution)(nil),             // 28: memory_service.v1.Contribution
+	(*Degradation)(nil),              // 29: memory_service.v1.Degradation
+	(*GetRequest)(nil),               // 30: memory_service.v1.GetRequest
+	(*GetResponse)(nil),              // 31: memory_service.v1.GetResponse
+	(*ItemVersion)(nil),              // 32: memory_service.v1.ItemVersion
+	(*ListItemVersionsRequest)(nil),  // 33: memory_service.v1.ListItemVersionsRequest
+	(*ListItemVersionsResponse)(nil), // 34: memory_service.v1.ListItemVersionsResponse
+	(*RedactVersionRequest)(nil),     // 35: memory_service.v1.RedactVersionRequest
+	(*RedactVersionResponse)(nil),    // 36: memory_service.v1.RedactVersionResponse
+	(*ListRequest)(nil),              // 37: memory_service.v1.ListRequest
+	(*ListResponse)(nil),             // 38: memory_service.v1.ListResponse
+	(*ListLabelValuesRequest)(nil),   // 39: memory_service.v1.ListLabelValuesRequest
+	(*ListLabelValuesResponse)(nil),  // 40: memory_service.v1.ListLabelValuesResponse
+	(*LabelValue)(nil),               // 41: memory_service.v1.LabelValue
+	(*UpdateRequest)(nil),            // 42: memory_service.v1.UpdateRequest
+	(*UpdateResponse)(nil),           // 43: memory_service.v1.UpdateResponse
+	(*DeleteRequest)(nil),            // 44: memory_service.v1.DeleteRequest
+	(*DeleteResponse)(nil),           // 45: memory_service.v1.DeleteResponse
+	(*DeleteWhereRequest)(nil),       // 46: memory_service.v1.DeleteWhereRequest
+	(*DeleteWhereResponse)(nil),      // 47: memory_service.v1.DeleteWhereResponse
+	(*BatchWriteRequest)(nil),        // 48: memory_service.v1.BatchWriteRequest
+	(*WriteOperation)(nil),           // 49: memory_service.v1.WriteOperation
+	(*AddOperation)(nil),             // 50: memory_service.v1.AddOperation
+	(*UpdateOperation)(nil),          // 51: memory_service.v1.UpdateOperation
+	(*DeleteOperation)(nil),          // 52: memory_service.v1.DeleteOperation
+	(*DeleteWhereOperation)(nil),     // 53: memory_service.v1.DeleteWhereOperation
+	(*SaveStateOperation)(nil),       // 54: memory_service.v1.SaveStateOperation
+	(*DeleteStateOperation)(nil),     // 55: memory_service.v1.DeleteStateOperation
+	(*WriteFileOperation)(nil),       // 56: memory_service.v1.WriteFileOperation
+	(*EditFileOperation)(nil),        // 57: memory_service.v1.EditFileOperation
+	(*RenameFileOperation)(nil),      // 58: memory_service.v1.RenameFileOperation
+	(*DeleteFileOperation)(nil),      // 59: memory_service.v1.DeleteFileOperation
+	(*BatchWriteResponse)(nil),       // 60: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),              // 61: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),             // 62: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),            // 63: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),             // 64: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),            // 65: memory_service.v1.WatchResponse
+	(*Change)(nil),                   // 66: memory_service.v1.Change
+	(*ExportRequest)(nil),            // 67: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),           // 68: memory_service.v1.ExportResponse
+	(*ReplaceText)(nil),              // 69: memory_service.v1.ReplaceText
+	(*InsertText)(nil),               // 70: memory_service.v1.InsertText
+	(*AppendText)(nil),               // 71: memory_service.v1.AppendText
+	nil,                              // 72: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                              // 73: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                              // 74: memory_service.v1.ListRequest.LabelsEntry
+	nil,                              // 75: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                              // 76: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),          // 77: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),    // 78: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 79: google.protobuf.Duration
+	(*structpb.Value)(nil),           // 80: google.protobuf.Value
+	(*StateEntry)(nil),               // 81: memory_service.v1.StateEntry
+	(VersionKind)(0),                 // 82: memory_service.v1.VersionKind
+	(*fieldmaskpb.FieldMask)(nil),    // 83: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	72,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	73,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	73,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	73,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	67,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	72,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	77,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	78,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	78,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	78,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	72,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	77,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	74,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	79,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	73,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	78,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	73,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	72,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	78,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	77,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	72,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	75,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	77,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	80,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -6306,19 +6790,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	76,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	81,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	68,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	73,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	73,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	78,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	73,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	78,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	74,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	79,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -6329,90 +6813,98 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	69,  // 56: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	73,  // 57: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 58: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,   // 59: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
-	1,   // 60: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
-	7,   // 61: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
-	36,  // 62: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
-	7,   // 63: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	77,  // 64: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,   // 65: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
-	29,  // 66: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	70,  // 67: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
-	0,   // 68: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	73,  // 69: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 70: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
-	44,  // 71: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
-	45,  // 72: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
-	46,  // 73: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
-	47,  // 74: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
-	48,  // 75: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
-	49,  // 76: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
-	50,  // 77: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	51,  // 78: memory_service.v1.WriteOperation.write_file:type_name -> memory_service.v1.WriteFileOperation
-	52,  // 79: memory_service.v1.WriteOperation.edit_file:type_name -> memory_service.v1.EditFileOperation
-	53,  // 80: memory_service.v1.WriteOperation.rename_file:type_name -> memory_service.v1.RenameFileOperation
-	54,  // 81: memory_service.v1.WriteOperation.delete_file:type_name -> memory_service.v1.DeleteFileOperation
-	7,   // 82: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 83: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 84: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	77,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	71,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 87: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	73,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	75,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	74,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	64,  // 92: memory_service.v1.EditFileOperation.replace:type_name -> memory_service.v1.ReplaceText
-	65,  // 93: memory_service.v1.EditFileOperation.insert:type_name -> memory_service.v1.InsertText
-	66,  // 94: memory_service.v1.EditFileOperation.append:type_name -> memory_service.v1.AppendText
-	56,  // 95: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 96: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	73,  // 97: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	73,  // 98: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	73,  // 99: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	74,  // 100: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	61,  // 101: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 102: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 103: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	76,  // 104: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 105: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	76,  // 106: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 107: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 108: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 109: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 110: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 111: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	32,  // 112: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	34,  // 113: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
-	37,  // 114: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	39,  // 115: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	41,  // 116: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	43,  // 117: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	57,  // 118: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	59,  // 119: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	62,  // 120: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 121: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 122: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 123: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 124: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 125: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	33,  // 126: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	35,  // 127: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
-	38,  // 128: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	40,  // 129: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	42,  // 130: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	55,  // 131: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	58,  // 132: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	60,  // 133: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	63,  // 134: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	121, // [121:135] is the sub-list for method output_type
-	107, // [107:121] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	82,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
+	78,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
+	7,   // 58: memory_service.v1.ItemVersion.item:type_name -> memory_service.v1.MemoryItem
+	32,  // 59: memory_service.v1.ListItemVersionsResponse.versions:type_name -> memory_service.v1.ItemVersion
+	74,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	78,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	0,   // 63: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
+	1,   // 64: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
+	7,   // 65: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
+	41,  // 66: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
+	7,   // 67: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
+	83,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,   // 69: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
+	29,  // 70: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
+	75,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	0,   // 72: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
+	78,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	49,  // 75: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
+	50,  // 76: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
+	51,  // 77: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
+	52,  // 78: memory_service.v1.WriteOperation.delete:type_name -> memory_service.v1.DeleteOperation
+	53,  // 79: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
+	54,  // 80: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
+	55,  // 81: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
+	56,  // 82: memory_service.v1.WriteOperation.write_file:type_name -> memory_service.v1.WriteFileOperation
+	57,  // 83: memory_service.v1.WriteOperation.edit_file:type_name -> memory_service.v1.EditFileOperation
+	58,  // 84: memory_service.v1.WriteOperation.rename_file:type_name -> memory_service.v1.RenameFileOperation
+	59,  // 85: memory_service.v1.WriteOperation.delete_file:type_name -> memory_service.v1.DeleteFileOperation
+	7,   // 86: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 87: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 88: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	83,  // 89: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	76,  // 90: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 91: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	78,  // 92: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 93: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	80,  // 94: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	79,  // 95: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	69,  // 96: memory_service.v1.EditFileOperation.replace:type_name -> memory_service.v1.ReplaceText
+	70,  // 97: memory_service.v1.EditFileOperation.insert:type_name -> memory_service.v1.InsertText
+	71,  // 98: memory_service.v1.EditFileOperation.append:type_name -> memory_service.v1.AppendText
+	61,  // 99: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 100: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	78,  // 101: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	78,  // 102: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	78,  // 103: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	79,  // 104: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	66,  // 105: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 106: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 107: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	81,  // 108: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 109: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	81,  // 110: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 111: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 112: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 113: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 114: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 115: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	33,  // 116: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
+	35,  // 117: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
+	37,  // 118: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	39,  // 119: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
+	42,  // 120: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	44,  // 121: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	46,  // 122: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	48,  // 123: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	62,  // 124: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	64,  // 125: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	67,  // 126: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 127: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 128: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 129: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 130: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 131: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	34,  // 132: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
+	36,  // 133: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
+	38,  // 134: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	40,  // 135: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
+	43,  // 136: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	45,  // 137: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	47,  // 138: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	60,  // 139: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	63,  // 140: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	65,  // 141: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	68,  // 142: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	127, // [127:143] is the sub-list for method output_type
+	111, // [111:127] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -6439,10 +6931,10 @@ func file_memory_service_v1_memory_proto_init() {
 	file_memory_service_v1_memory_proto_msgTypes[6].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[15].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[16].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[25].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[30].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[32].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[35].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[37].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{
 		(*WriteOperation_Add)(nil),
 		(*WriteOperation_Update)(nil),
 		(*WriteOperation_Delete)(nil),
@@ -6454,20 +6946,20 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_RenameFile)(nil),
 		(*WriteOperation_DeleteFile)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[39].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[40].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[42].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[43].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[44].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[47].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[48].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[49].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[50].OneofWrappers = []any{
 		(*EditFileOperation_Replace)(nil),
 		(*EditFileOperation_Insert)(nil),
 		(*EditFileOperation_Append)(nil),
 	}
-	file_memory_service_v1_memory_proto_msgTypes[46].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[47].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[51].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[52].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[56].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[57].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[61].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -6477,7 +6969,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   65,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

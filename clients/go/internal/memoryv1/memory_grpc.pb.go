@@ -19,20 +19,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	MemoryService_Add_FullMethodName             = "/memory_service.v1.MemoryService/Add"
-	MemoryService_BatchAdd_FullMethodName        = "/memory_service.v1.MemoryService/BatchAdd"
-	MemoryService_Import_FullMethodName          = "/memory_service.v1.MemoryService/Import"
-	MemoryService_Retrieve_FullMethodName        = "/memory_service.v1.MemoryService/Retrieve"
-	MemoryService_Get_FullMethodName             = "/memory_service.v1.MemoryService/Get"
-	MemoryService_List_FullMethodName            = "/memory_service.v1.MemoryService/List"
-	MemoryService_ListLabelValues_FullMethodName = "/memory_service.v1.MemoryService/ListLabelValues"
-	MemoryService_Update_FullMethodName          = "/memory_service.v1.MemoryService/Update"
-	MemoryService_Delete_FullMethodName          = "/memory_service.v1.MemoryService/Delete"
-	MemoryService_DeleteWhere_FullMethodName     = "/memory_service.v1.MemoryService/DeleteWhere"
-	MemoryService_BatchWrite_FullMethodName      = "/memory_service.v1.MemoryService/BatchWrite"
-	MemoryService_Reset_FullMethodName           = "/memory_service.v1.MemoryService/Reset"
-	MemoryService_Watch_FullMethodName           = "/memory_service.v1.MemoryService/Watch"
-	MemoryService_Export_FullMethodName          = "/memory_service.v1.MemoryService/Export"
+	MemoryService_Add_FullMethodName              = "/memory_service.v1.MemoryService/Add"
+	MemoryService_BatchAdd_FullMethodName         = "/memory_service.v1.MemoryService/BatchAdd"
+	MemoryService_Import_FullMethodName           = "/memory_service.v1.MemoryService/Import"
+	MemoryService_Retrieve_FullMethodName         = "/memory_service.v1.MemoryService/Retrieve"
+	MemoryService_Get_FullMethodName              = "/memory_service.v1.MemoryService/Get"
+	MemoryService_ListItemVersions_FullMethodName = "/memory_service.v1.MemoryService/ListItemVersions"
+	MemoryService_RedactVersion_FullMethodName    = "/memory_service.v1.MemoryService/RedactVersion"
+	MemoryService_List_FullMethodName             = "/memory_service.v1.MemoryService/List"
+	MemoryService_ListLabelValues_FullMethodName  = "/memory_service.v1.MemoryService/ListLabelValues"
+	MemoryService_Update_FullMethodName           = "/memory_service.v1.MemoryService/Update"
+	MemoryService_Delete_FullMethodName           = "/memory_service.v1.MemoryService/Delete"
+	MemoryService_DeleteWhere_FullMethodName      = "/memory_service.v1.MemoryService/DeleteWhere"
+	MemoryService_BatchWrite_FullMethodName       = "/memory_service.v1.MemoryService/BatchWrite"
+	MemoryService_Reset_FullMethodName            = "/memory_service.v1.MemoryService/Reset"
+	MemoryService_Watch_FullMethodName            = "/memory_service.v1.MemoryService/Watch"
+	MemoryService_Export_FullMethodName           = "/memory_service.v1.MemoryService/Export"
 )
 
 // MemoryServiceClient is the client API for MemoryService service.
@@ -57,8 +59,19 @@ type MemoryServiceClient interface {
 	// Retrieve returns the best matches for a query, best first, or without a query the newest items,
 	// oldest first. Errors: EMBEDDER_REQUIRED if the mode is VECTOR and the text cannot be embedded.
 	Retrieve(ctx context.Context, in *RetrieveRequest, opts ...grpc.CallOption) (*RetrieveResponse, error)
-	// Get returns one item. Errors: ITEM_NOT_FOUND.
+	// Get returns one item, as it is or as one of its kept versions. Errors: ITEM_NOT_FOUND,
+	// VERSION_NOT_FOUND.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
+	// ListItemVersions lists the versions of an item that the server keeps, newest first: the current one and
+	// those that it replaced in the last 30 days (`serve --history-days`). Deleting an item removes all its
+	// versions; the deletion itself is listed. Errors: ITEM_NOT_FOUND if there is and was no such item.
+	ListItemVersions(ctx context.Context, in *ListItemVersionsRequest, opts ...grpc.CallOption) (*ListItemVersionsResponse, error)
+	// RedactVersion removes the content of a replaced version from the history: everything but its revision,
+	// its times and its writer. After AdminService/Flush it is in no file any more. It is not a change: the
+	// revision stays. UndoWrites does not restore a redacted version but the one before it by another
+	// writer; if there is none, it reports the item as not restorable. Safe to retry.
+	// Errors: ITEM_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT (update or delete the item instead).
+	RedactVersion(ctx context.Context, in *RedactVersionRequest, opts ...grpc.CallOption) (*RedactVersionResponse, error)
 	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
@@ -150,6 +163,26 @@ func (c *memoryServiceClient) Get(ctx context.Context, in *GetRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetResponse)
 	err := c.cc.Invoke(ctx, MemoryService_Get_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) ListItemVersions(ctx context.Context, in *ListItemVersionsRequest, opts ...grpc.CallOption) (*ListItemVersionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListItemVersionsResponse)
+	err := c.cc.Invoke(ctx, MemoryService_ListItemVersions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) RedactVersion(ctx context.Context, in *RedactVersionRequest, opts ...grpc.CallOption) (*RedactVersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RedactVersionResponse)
+	err := c.cc.Invoke(ctx, MemoryService_RedactVersion_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -286,8 +319,19 @@ type MemoryServiceServer interface {
 	// Retrieve returns the best matches for a query, best first, or without a query the newest items,
 	// oldest first. Errors: EMBEDDER_REQUIRED if the mode is VECTOR and the text cannot be embedded.
 	Retrieve(context.Context, *RetrieveRequest) (*RetrieveResponse, error)
-	// Get returns one item. Errors: ITEM_NOT_FOUND.
+	// Get returns one item, as it is or as one of its kept versions. Errors: ITEM_NOT_FOUND,
+	// VERSION_NOT_FOUND.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
+	// ListItemVersions lists the versions of an item that the server keeps, newest first: the current one and
+	// those that it replaced in the last 30 days (`serve --history-days`). Deleting an item removes all its
+	// versions; the deletion itself is listed. Errors: ITEM_NOT_FOUND if there is and was no such item.
+	ListItemVersions(context.Context, *ListItemVersionsRequest) (*ListItemVersionsResponse, error)
+	// RedactVersion removes the content of a replaced version from the history: everything but its revision,
+	// its times and its writer. After AdminService/Flush it is in no file any more. It is not a change: the
+	// revision stays. UndoWrites does not restore a redacted version but the one before it by another
+	// writer; if there is none, it reports the item as not restorable. Safe to retry.
+	// Errors: ITEM_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT (update or delete the item instead).
+	RedactVersion(context.Context, *RedactVersionRequest) (*RedactVersionResponse, error)
 	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
@@ -346,6 +390,12 @@ func (UnimplementedMemoryServiceServer) Retrieve(context.Context, *RetrieveReque
 }
 func (UnimplementedMemoryServiceServer) Get(context.Context, *GetRequest) (*GetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Get not implemented")
+}
+func (UnimplementedMemoryServiceServer) ListItemVersions(context.Context, *ListItemVersionsRequest) (*ListItemVersionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListItemVersions not implemented")
+}
+func (UnimplementedMemoryServiceServer) RedactVersion(context.Context, *RedactVersionRequest) (*RedactVersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RedactVersion not implemented")
 }
 func (UnimplementedMemoryServiceServer) List(context.Context, *ListRequest) (*ListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
@@ -470,6 +520,42 @@ func _MemoryService_Get_Handler(srv interface{}, ctx context.Context, dec func(i
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MemoryServiceServer).Get(ctx, req.(*GetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_ListItemVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListItemVersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).ListItemVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_ListItemVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).ListItemVersions(ctx, req.(*ListItemVersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_RedactVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RedactVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).RedactVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_RedactVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).RedactVersion(ctx, req.(*RedactVersionRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -644,6 +730,14 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Get",
 			Handler:    _MemoryService_Get_Handler,
+		},
+		{
+			MethodName: "ListItemVersions",
+			Handler:    _MemoryService_ListItemVersions_Handler,
+		},
+		{
+			MethodName: "RedactVersion",
+			Handler:    _MemoryService_RedactVersion_Handler,
 		},
 		{
 			MethodName: "List",

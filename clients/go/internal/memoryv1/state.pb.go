@@ -24,6 +24,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// VersionKind says what became of a version of an item or a state, or that it was removed.
+type VersionKind int32
+
+const (
+	// Never sent.
+	VersionKind_VERSION_KIND_UNSPECIFIED VersionKind = 0
+	// The current version.
+	VersionKind_VERSION_KIND_CURRENT VersionKind = 1
+	// A later version replaced it.
+	VersionKind_VERSION_KIND_REPLACED VersionKind = 2
+	// A later version replaced it, and its content was removed.
+	VersionKind_VERSION_KIND_REDACTED VersionKind = 3
+	// No version: it was deleted at this revision. An earlier version does not exist any more.
+	VersionKind_VERSION_KIND_DELETED VersionKind = 4
+	// No version: it expired at this revision, likewise.
+	VersionKind_VERSION_KIND_EXPIRED VersionKind = 5
+)
+
+// Enum value maps for VersionKind.
+var (
+	VersionKind_name = map[int32]string{
+		0: "VERSION_KIND_UNSPECIFIED",
+		1: "VERSION_KIND_CURRENT",
+		2: "VERSION_KIND_REPLACED",
+		3: "VERSION_KIND_REDACTED",
+		4: "VERSION_KIND_DELETED",
+		5: "VERSION_KIND_EXPIRED",
+	}
+	VersionKind_value = map[string]int32{
+		"VERSION_KIND_UNSPECIFIED": 0,
+		"VERSION_KIND_CURRENT":     1,
+		"VERSION_KIND_REPLACED":    2,
+		"VERSION_KIND_REDACTED":    3,
+		"VERSION_KIND_DELETED":     4,
+		"VERSION_KIND_EXPIRED":     5,
+	}
+)
+
+func (x VersionKind) Enum() *VersionKind {
+	p := new(VersionKind)
+	*p = x
+	return p
+}
+
+func (x VersionKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VersionKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_memory_service_v1_state_proto_enumTypes[0].Descriptor()
+}
+
+func (VersionKind) Type() protoreflect.EnumType {
+	return &file_memory_service_v1_state_proto_enumTypes[0]
+}
+
+func (x VersionKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VersionKind.Descriptor instead.
+func (VersionKind) EnumDescriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{0}
+}
+
 // StateEntry is a key with its value and their properties.
 type StateEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -319,7 +384,9 @@ type LoadStateRequest struct {
 	// The namespace to read. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The key to read. Required.
-	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Return the version that was written at this revision, see ListStateVersions. 0: the current one.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -366,6 +433,13 @@ func (x *LoadStateRequest) GetKey() string {
 		return x.Key
 	}
 	return ""
+}
+
+func (x *LoadStateRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // LoadStateResponse is the result of LoadState.
@@ -800,6 +874,346 @@ func (x *DeleteStateResponse) GetRevision() int64 {
 	return 0
 }
 
+// StateVersion is one version of a state, or its removal.
+type StateVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace at which it was written or removed.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The version of the key. 0: a removal.
+	Version int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// What became of it.
+	Kind VersionKind `protobuf:"varint,3,opt,name=kind,proto3,enum=memory_service.v1.VersionKind" json:"kind,omitempty"`
+	// When it was written or deleted. Unset: not recorded, as for deletions longer ago than the history is
+	// kept. UTC.
+	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	// The name of the credential that wrote or deleted it. Empty: none, or not recorded.
+	Writer string `protobuf:"bytes,5,opt,name=writer,proto3" json:"writer,omitempty"`
+	// The id of that credential. Empty: none, or not recorded.
+	CredentialId string `protobuf:"bytes,6,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// The key and its value in this version. Unset if it was redacted or removed.
+	Entry         *StateEntry `protobuf:"bytes,7,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateVersion) Reset() {
+	*x = StateVersion{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateVersion) ProtoMessage() {}
+
+func (x *StateVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateVersion.ProtoReflect.Descriptor instead.
+func (*StateVersion) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *StateVersion) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *StateVersion) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *StateVersion) GetKind() VersionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return VersionKind_VERSION_KIND_UNSPECIFIED
+}
+
+func (x *StateVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *StateVersion) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *StateVersion) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *StateVersion) GetEntry() *StateEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+// ListStateVersionsRequest names the key.
+type ListStateVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The key. Required.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+	// ends at about 3 MiB.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListStateVersionsRequest) Reset() {
+	*x = ListStateVersionsRequest{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListStateVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListStateVersionsRequest) ProtoMessage() {}
+
+func (x *ListStateVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListStateVersionsRequest.ProtoReflect.Descriptor instead.
+func (*ListStateVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListStateVersionsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListStateVersionsRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ListStateVersionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListStateVersionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListStateVersionsResponse is one page of versions.
+type ListStateVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The versions and removals, newest first.
+	Versions []*StateVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListStateVersionsResponse) Reset() {
+	*x = ListStateVersionsResponse{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListStateVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListStateVersionsResponse) ProtoMessage() {}
+
+func (x *ListStateVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListStateVersionsResponse.ProtoReflect.Descriptor instead.
+func (*ListStateVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListStateVersionsResponse) GetVersions() []*StateVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListStateVersionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// RedactStateVersionRequest identifies the version to redact.
+type RedactStateVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The key. Required.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The revision at which the version was written. Required.
+	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactStateVersionRequest) Reset() {
+	*x = RedactStateVersionRequest{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactStateVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactStateVersionRequest) ProtoMessage() {}
+
+func (x *RedactStateVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactStateVersionRequest.ProtoReflect.Descriptor instead.
+func (*RedactStateVersionRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RedactStateVersionRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RedactStateVersionRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *RedactStateVersionRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// RedactStateVersionResponse is the result of RedactStateVersion.
+type RedactStateVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace, which a redaction does not change.
+	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactStateVersionResponse) Reset() {
+	*x = RedactStateVersionResponse{}
+	mi := &file_memory_service_v1_state_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactStateVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactStateVersionResponse) ProtoMessage() {}
+
+func (x *RedactStateVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_state_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactStateVersionResponse.ProtoReflect.Descriptor instead.
+func (*RedactStateVersionResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RedactStateVersionResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // RenameStateRequest names a key and what to call it.
 type RenameStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -819,7 +1233,7 @@ type RenameStateRequest struct {
 
 func (x *RenameStateRequest) Reset() {
 	*x = RenameStateRequest{}
-	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	mi := &file_memory_service_v1_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1245,7 @@ func (x *RenameStateRequest) String() string {
 func (*RenameStateRequest) ProtoMessage() {}
 
 func (x *RenameStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_state_proto_msgTypes[11]
+	mi := &file_memory_service_v1_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1258,7 @@ func (x *RenameStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameStateRequest.ProtoReflect.Descriptor instead.
 func (*RenameStateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{11}
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RenameStateRequest) GetNamespace() string {
@@ -895,7 +1309,7 @@ type RenameStateResponse struct {
 
 func (x *RenameStateResponse) Reset() {
 	*x = RenameStateResponse{}
-	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	mi := &file_memory_service_v1_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +1321,7 @@ func (x *RenameStateResponse) String() string {
 func (*RenameStateResponse) ProtoMessage() {}
 
 func (x *RenameStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_state_proto_msgTypes[12]
+	mi := &file_memory_service_v1_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1334,7 @@ func (x *RenameStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameStateResponse.ProtoReflect.Descriptor instead.
 func (*RenameStateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{12}
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenameStateResponse) GetEntry() *StateEntry {
@@ -950,7 +1364,7 @@ type ClearStateRequest struct {
 
 func (x *ClearStateRequest) Reset() {
 	*x = ClearStateRequest{}
-	mi := &file_memory_service_v1_state_proto_msgTypes[13]
+	mi := &file_memory_service_v1_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1376,7 @@ func (x *ClearStateRequest) String() string {
 func (*ClearStateRequest) ProtoMessage() {}
 
 func (x *ClearStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_state_proto_msgTypes[13]
+	mi := &file_memory_service_v1_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1389,7 @@ func (x *ClearStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearStateRequest.ProtoReflect.Descriptor instead.
 func (*ClearStateRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{13}
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ClearStateRequest) GetNamespace() string {
@@ -1005,7 +1419,7 @@ type ClearStateResponse struct {
 
 func (x *ClearStateResponse) Reset() {
 	*x = ClearStateResponse{}
-	mi := &file_memory_service_v1_state_proto_msgTypes[14]
+	mi := &file_memory_service_v1_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1431,7 @@ func (x *ClearStateResponse) String() string {
 func (*ClearStateResponse) ProtoMessage() {}
 
 func (x *ClearStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_state_proto_msgTypes[14]
+	mi := &file_memory_service_v1_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1444,7 @@ func (x *ClearStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearStateResponse.ProtoReflect.Descriptor instead.
 func (*ClearStateResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{14}
+	return file_memory_service_v1_state_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ClearStateResponse) GetRemovedCount() int64 {
@@ -1082,10 +1496,11 @@ const file_memory_service_v1_state_proto_rawDesc = "" +
 	"\f_description\"d\n" +
 	"\x11SaveStateResponse\x123\n" +
 	"\x05entry\x18\x01 \x01(\v2\x1d.memory_service.v1.StateEntryR\x05entry\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"B\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"^\n" +
 	"\x10LoadStateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"H\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"H\n" +
 	"\x11LoadStateResponse\x123\n" +
 	"\x05entry\x18\x01 \x01(\v2\x1d.memory_service.v1.StateEntryR\x05entry\"\xb1\x01\n" +
 	"\x14ListStateKeysRequest\x12\x1c\n" +
@@ -1115,6 +1530,29 @@ const file_memory_service_v1_state_proto_rawDesc = "" +
 	"request_id\x18\x04 \x01(\tR\trequestIdB\x13\n" +
 	"\x11_expected_version\"1\n" +
 	"\x13DeleteStateResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\x9a\x02\n" +
+	"\fStateVersion\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\x122\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1e.memory_service.v1.VersionKindR\x04kind\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06writer\x18\x05 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x06 \x01(\tR\fcredentialId\x123\n" +
+	"\x05entry\x18\a \x01(\v2\x1d.memory_service.v1.StateEntryR\x05entry\"\x86\x01\n" +
+	"\x18ListStateVersionsRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\x80\x01\n" +
+	"\x19ListStateVersionsResponse\x12;\n" +
+	"\bversions\x18\x01 \x03(\v2\x1f.memory_service.v1.StateVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"g\n" +
+	"\x19RedactStateVersionRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"8\n" +
+	"\x1aRedactStateVersionResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\"\xc1\x01\n" +
 	"\x12RenameStateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
@@ -1133,13 +1571,22 @@ const file_memory_service_v1_state_proto_rawDesc = "" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"U\n" +
 	"\x12ClearStateResponse\x12#\n" +
 	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision2\x97\x05\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision*\xaf\x01\n" +
+	"\vVersionKind\x12\x1c\n" +
+	"\x18VERSION_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14VERSION_KIND_CURRENT\x10\x01\x12\x19\n" +
+	"\x15VERSION_KIND_REPLACED\x10\x02\x12\x19\n" +
+	"\x15VERSION_KIND_REDACTED\x10\x03\x12\x18\n" +
+	"\x14VERSION_KIND_DELETED\x10\x04\x12\x18\n" +
+	"\x14VERSION_KIND_EXPIRED\x10\x052\xfa\x06\n" +
 	"\fStateService\x12V\n" +
 	"\tSaveState\x12#.memory_service.v1.SaveStateRequest\x1a$.memory_service.v1.SaveStateResponse\x12V\n" +
 	"\tLoadState\x12#.memory_service.v1.LoadStateRequest\x1a$.memory_service.v1.LoadStateResponse\x12b\n" +
 	"\rListStateKeys\x12'.memory_service.v1.ListStateKeysRequest\x1a(.memory_service.v1.ListStateKeysResponse\x12\\\n" +
 	"\vSearchState\x12%.memory_service.v1.SearchStateRequest\x1a&.memory_service.v1.SearchStateResponse\x12\\\n" +
-	"\vDeleteState\x12%.memory_service.v1.DeleteStateRequest\x1a&.memory_service.v1.DeleteStateResponse\x12\\\n" +
+	"\vDeleteState\x12%.memory_service.v1.DeleteStateRequest\x1a&.memory_service.v1.DeleteStateResponse\x12n\n" +
+	"\x11ListStateVersions\x12+.memory_service.v1.ListStateVersionsRequest\x1a,.memory_service.v1.ListStateVersionsResponse\x12q\n" +
+	"\x12RedactStateVersion\x12,.memory_service.v1.RedactStateVersionRequest\x1a-.memory_service.v1.RedactStateVersionResponse\x12\\\n" +
 	"\vRenameState\x12%.memory_service.v1.RenameStateRequest\x1a&.memory_service.v1.RenameStateResponse\x12Y\n" +
 	"\n" +
 	"ClearState\x12$.memory_service.v1.ClearStateRequest\x1a%.memory_service.v1.ClearStateResponseb\x06proto3"
@@ -1156,58 +1603,73 @@ func file_memory_service_v1_state_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_state_proto_rawDescData
 }
 
-var file_memory_service_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_memory_service_v1_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_memory_service_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_memory_service_v1_state_proto_goTypes = []any{
-	(*StateEntry)(nil),            // 0: memory_service.v1.StateEntry
-	(*SaveStateRequest)(nil),      // 1: memory_service.v1.SaveStateRequest
-	(*SaveStateResponse)(nil),     // 2: memory_service.v1.SaveStateResponse
-	(*LoadStateRequest)(nil),      // 3: memory_service.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),     // 4: memory_service.v1.LoadStateResponse
-	(*ListStateKeysRequest)(nil),  // 5: memory_service.v1.ListStateKeysRequest
-	(*ListStateKeysResponse)(nil), // 6: memory_service.v1.ListStateKeysResponse
-	(*SearchStateRequest)(nil),    // 7: memory_service.v1.SearchStateRequest
-	(*SearchStateResponse)(nil),   // 8: memory_service.v1.SearchStateResponse
-	(*DeleteStateRequest)(nil),    // 9: memory_service.v1.DeleteStateRequest
-	(*DeleteStateResponse)(nil),   // 10: memory_service.v1.DeleteStateResponse
-	(*RenameStateRequest)(nil),    // 11: memory_service.v1.RenameStateRequest
-	(*RenameStateResponse)(nil),   // 12: memory_service.v1.RenameStateResponse
-	(*ClearStateRequest)(nil),     // 13: memory_service.v1.ClearStateRequest
-	(*ClearStateResponse)(nil),    // 14: memory_service.v1.ClearStateResponse
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*structpb.Value)(nil),        // 16: google.protobuf.Value
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(VersionKind)(0),                   // 0: memory_service.v1.VersionKind
+	(*StateEntry)(nil),                 // 1: memory_service.v1.StateEntry
+	(*SaveStateRequest)(nil),           // 2: memory_service.v1.SaveStateRequest
+	(*SaveStateResponse)(nil),          // 3: memory_service.v1.SaveStateResponse
+	(*LoadStateRequest)(nil),           // 4: memory_service.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),          // 5: memory_service.v1.LoadStateResponse
+	(*ListStateKeysRequest)(nil),       // 6: memory_service.v1.ListStateKeysRequest
+	(*ListStateKeysResponse)(nil),      // 7: memory_service.v1.ListStateKeysResponse
+	(*SearchStateRequest)(nil),         // 8: memory_service.v1.SearchStateRequest
+	(*SearchStateResponse)(nil),        // 9: memory_service.v1.SearchStateResponse
+	(*DeleteStateRequest)(nil),         // 10: memory_service.v1.DeleteStateRequest
+	(*DeleteStateResponse)(nil),        // 11: memory_service.v1.DeleteStateResponse
+	(*StateVersion)(nil),               // 12: memory_service.v1.StateVersion
+	(*ListStateVersionsRequest)(nil),   // 13: memory_service.v1.ListStateVersionsRequest
+	(*ListStateVersionsResponse)(nil),  // 14: memory_service.v1.ListStateVersionsResponse
+	(*RedactStateVersionRequest)(nil),  // 15: memory_service.v1.RedactStateVersionRequest
+	(*RedactStateVersionResponse)(nil), // 16: memory_service.v1.RedactStateVersionResponse
+	(*RenameStateRequest)(nil),         // 17: memory_service.v1.RenameStateRequest
+	(*RenameStateResponse)(nil),        // 18: memory_service.v1.RenameStateResponse
+	(*ClearStateRequest)(nil),          // 19: memory_service.v1.ClearStateRequest
+	(*ClearStateResponse)(nil),         // 20: memory_service.v1.ClearStateResponse
+	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
+	(*structpb.Value)(nil),             // 22: google.protobuf.Value
+	(*durationpb.Duration)(nil),        // 23: google.protobuf.Duration
 }
 var file_memory_service_v1_state_proto_depIdxs = []int32{
-	15, // 0: memory_service.v1.StateEntry.update_time:type_name -> google.protobuf.Timestamp
-	16, // 1: memory_service.v1.StateEntry.value:type_name -> google.protobuf.Value
-	15, // 2: memory_service.v1.StateEntry.expire_time:type_name -> google.protobuf.Timestamp
-	15, // 3: memory_service.v1.StateEntry.create_time:type_name -> google.protobuf.Timestamp
-	16, // 4: memory_service.v1.SaveStateRequest.value:type_name -> google.protobuf.Value
-	17, // 5: memory_service.v1.SaveStateRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 6: memory_service.v1.SaveStateResponse.entry:type_name -> memory_service.v1.StateEntry
-	0,  // 7: memory_service.v1.LoadStateResponse.entry:type_name -> memory_service.v1.StateEntry
-	0,  // 8: memory_service.v1.ListStateKeysResponse.entries:type_name -> memory_service.v1.StateEntry
-	0,  // 9: memory_service.v1.SearchStateResponse.entries:type_name -> memory_service.v1.StateEntry
-	0,  // 10: memory_service.v1.RenameStateResponse.entry:type_name -> memory_service.v1.StateEntry
-	1,  // 11: memory_service.v1.StateService.SaveState:input_type -> memory_service.v1.SaveStateRequest
-	3,  // 12: memory_service.v1.StateService.LoadState:input_type -> memory_service.v1.LoadStateRequest
-	5,  // 13: memory_service.v1.StateService.ListStateKeys:input_type -> memory_service.v1.ListStateKeysRequest
-	7,  // 14: memory_service.v1.StateService.SearchState:input_type -> memory_service.v1.SearchStateRequest
-	9,  // 15: memory_service.v1.StateService.DeleteState:input_type -> memory_service.v1.DeleteStateRequest
-	11, // 16: memory_service.v1.StateService.RenameState:input_type -> memory_service.v1.RenameStateRequest
-	13, // 17: memory_service.v1.StateService.ClearState:input_type -> memory_service.v1.ClearStateRequest
-	2,  // 18: memory_service.v1.StateService.SaveState:output_type -> memory_service.v1.SaveStateResponse
-	4,  // 19: memory_service.v1.StateService.LoadState:output_type -> memory_service.v1.LoadStateResponse
-	6,  // 20: memory_service.v1.StateService.ListStateKeys:output_type -> memory_service.v1.ListStateKeysResponse
-	8,  // 21: memory_service.v1.StateService.SearchState:output_type -> memory_service.v1.SearchStateResponse
-	10, // 22: memory_service.v1.StateService.DeleteState:output_type -> memory_service.v1.DeleteStateResponse
-	12, // 23: memory_service.v1.StateService.RenameState:output_type -> memory_service.v1.RenameStateResponse
-	14, // 24: memory_service.v1.StateService.ClearState:output_type -> memory_service.v1.ClearStateResponse
-	18, // [18:25] is the sub-list for method output_type
-	11, // [11:18] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	21, // 0: memory_service.v1.StateEntry.update_time:type_name -> google.protobuf.Timestamp
+	22, // 1: memory_service.v1.StateEntry.value:type_name -> google.protobuf.Value
+	21, // 2: memory_service.v1.StateEntry.expire_time:type_name -> google.protobuf.Timestamp
+	21, // 3: memory_service.v1.StateEntry.create_time:type_name -> google.protobuf.Timestamp
+	22, // 4: memory_service.v1.SaveStateRequest.value:type_name -> google.protobuf.Value
+	23, // 5: memory_service.v1.SaveStateRequest.ttl:type_name -> google.protobuf.Duration
+	1,  // 6: memory_service.v1.SaveStateResponse.entry:type_name -> memory_service.v1.StateEntry
+	1,  // 7: memory_service.v1.LoadStateResponse.entry:type_name -> memory_service.v1.StateEntry
+	1,  // 8: memory_service.v1.ListStateKeysResponse.entries:type_name -> memory_service.v1.StateEntry
+	1,  // 9: memory_service.v1.SearchStateResponse.entries:type_name -> memory_service.v1.StateEntry
+	0,  // 10: memory_service.v1.StateVersion.kind:type_name -> memory_service.v1.VersionKind
+	21, // 11: memory_service.v1.StateVersion.time:type_name -> google.protobuf.Timestamp
+	1,  // 12: memory_service.v1.StateVersion.entry:type_name -> memory_service.v1.StateEntry
+	12, // 13: memory_service.v1.ListStateVersionsResponse.versions:type_name -> memory_service.v1.StateVersion
+	1,  // 14: memory_service.v1.RenameStateResponse.entry:type_name -> memory_service.v1.StateEntry
+	2,  // 15: memory_service.v1.StateService.SaveState:input_type -> memory_service.v1.SaveStateRequest
+	4,  // 16: memory_service.v1.StateService.LoadState:input_type -> memory_service.v1.LoadStateRequest
+	6,  // 17: memory_service.v1.StateService.ListStateKeys:input_type -> memory_service.v1.ListStateKeysRequest
+	8,  // 18: memory_service.v1.StateService.SearchState:input_type -> memory_service.v1.SearchStateRequest
+	10, // 19: memory_service.v1.StateService.DeleteState:input_type -> memory_service.v1.DeleteStateRequest
+	13, // 20: memory_service.v1.StateService.ListStateVersions:input_type -> memory_service.v1.ListStateVersionsRequest
+	15, // 21: memory_service.v1.StateService.RedactStateVersion:input_type -> memory_service.v1.RedactStateVersionRequest
+	17, // 22: memory_service.v1.StateService.RenameState:input_type -> memory_service.v1.RenameStateRequest
+	19, // 23: memory_service.v1.StateService.ClearState:input_type -> memory_service.v1.ClearStateRequest
+	3,  // 24: memory_service.v1.StateService.SaveState:output_type -> memory_service.v1.SaveStateResponse
+	5,  // 25: memory_service.v1.StateService.LoadState:output_type -> memory_service.v1.LoadStateResponse
+	7,  // 26: memory_service.v1.StateService.ListStateKeys:output_type -> memory_service.v1.ListStateKeysResponse
+	9,  // 27: memory_service.v1.StateService.SearchState:output_type -> memory_service.v1.SearchStateResponse
+	11, // 28: memory_service.v1.StateService.DeleteState:output_type -> memory_service.v1.DeleteStateResponse
+	14, // 29: memory_service.v1.StateService.ListStateVersions:output_type -> memory_service.v1.ListStateVersionsResponse
+	16, // 30: memory_service.v1.StateService.RedactStateVersion:output_type -> memory_service.v1.RedactStateVersionResponse
+	18, // 31: memory_service.v1.StateService.RenameState:output_type -> memory_service.v1.RenameStateResponse
+	20, // 32: memory_service.v1.StateService.ClearState:output_type -> memory_service.v1.ClearStateResponse
+	24, // [24:33] is the sub-list for method output_type
+	15, // [15:24] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_state_proto_init() }
@@ -1217,19 +1679,20 @@ func file_memory_service_v1_state_proto_init() {
 	}
 	file_memory_service_v1_state_proto_msgTypes[1].OneofWrappers = []any{}
 	file_memory_service_v1_state_proto_msgTypes[9].OneofWrappers = []any{}
-	file_memory_service_v1_state_proto_msgTypes[11].OneofWrappers = []any{}
+	file_memory_service_v1_state_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_state_proto_rawDesc), len(file_memory_service_v1_state_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   15,
+			NumEnums:      1,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_memory_service_v1_state_proto_goTypes,
 		DependencyIndexes: file_memory_service_v1_state_proto_depIdxs,
+		EnumInfos:         file_memory_service_v1_state_proto_enumTypes,
 		MessageInfos:      file_memory_service_v1_state_proto_msgTypes,
 	}.Build()
 	File_memory_service_v1_state_proto = out.File

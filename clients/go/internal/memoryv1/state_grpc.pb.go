@@ -19,13 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	StateService_SaveState_FullMethodName     = "/memory_service.v1.StateService/SaveState"
-	StateService_LoadState_FullMethodName     = "/memory_service.v1.StateService/LoadState"
-	StateService_ListStateKeys_FullMethodName = "/memory_service.v1.StateService/ListStateKeys"
-	StateService_SearchState_FullMethodName   = "/memory_service.v1.StateService/SearchState"
-	StateService_DeleteState_FullMethodName   = "/memory_service.v1.StateService/DeleteState"
-	StateService_RenameState_FullMethodName   = "/memory_service.v1.StateService/RenameState"
-	StateService_ClearState_FullMethodName    = "/memory_service.v1.StateService/ClearState"
+	StateService_SaveState_FullMethodName          = "/memory_service.v1.StateService/SaveState"
+	StateService_LoadState_FullMethodName          = "/memory_service.v1.StateService/LoadState"
+	StateService_ListStateKeys_FullMethodName      = "/memory_service.v1.StateService/ListStateKeys"
+	StateService_SearchState_FullMethodName        = "/memory_service.v1.StateService/SearchState"
+	StateService_DeleteState_FullMethodName        = "/memory_service.v1.StateService/DeleteState"
+	StateService_ListStateVersions_FullMethodName  = "/memory_service.v1.StateService/ListStateVersions"
+	StateService_RedactStateVersion_FullMethodName = "/memory_service.v1.StateService/RedactStateVersion"
+	StateService_RenameState_FullMethodName        = "/memory_service.v1.StateService/RenameState"
+	StateService_ClearState_FullMethodName         = "/memory_service.v1.StateService/ClearState"
 )
 
 // StateServiceClient is the client API for StateService service.
@@ -41,7 +43,8 @@ type StateServiceClient interface {
 	// Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
 	// Safe to retry with a `request_id`.
 	SaveState(ctx context.Context, in *SaveStateRequest, opts ...grpc.CallOption) (*SaveStateResponse, error)
-	// LoadState returns the value of a key. Errors: STATE_NOT_FOUND.
+	// LoadState returns the value of a key, now or as one of its kept versions. Errors: STATE_NOT_FOUND,
+	// VERSION_NOT_FOUND.
 	LoadState(ctx context.Context, in *LoadStateRequest, opts ...grpc.CallOption) (*LoadStateResponse, error)
 	// ListStateKeys lists the keys of a namespace in byte order, with version, times, size and optionally
 	// a preview of each value. Values are omitted.
@@ -51,6 +54,14 @@ type StateServiceClient interface {
 	SearchState(ctx context.Context, in *SearchStateRequest, opts ...grpc.CallOption) (*SearchStateResponse, error)
 	// DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteState(ctx context.Context, in *DeleteStateRequest, opts ...grpc.CallOption) (*DeleteStateResponse, error)
+	// ListStateVersions lists the versions of a key that the server keeps, newest first: the current one and
+	// those that it replaced in the last 30 days (`serve --history-days`). Deleting a key removes all its
+	// versions; the deletion itself is listed. Errors: STATE_NOT_FOUND if there is and was no such key.
+	ListStateVersions(ctx context.Context, in *ListStateVersionsRequest, opts ...grpc.CallOption) (*ListStateVersionsResponse, error)
+	// RedactStateVersion removes value and description of a replaced version and leaves that it existed, as
+	// MemoryService/RedactVersion does for items. Errors: STATE_NOT_FOUND, VERSION_NOT_FOUND,
+	// VERSION_IS_CURRENT.
+	RedactStateVersion(ctx context.Context, in *RedactStateVersionRequest, opts ...grpc.CallOption) (*RedactStateVersionResponse, error)
 	// RenameState gives a value another key, atomically. Its times, description, earlier versions and version
 	// stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
 	// above that, because a version never identifies two values. Watch reports `key` as deleted, then
@@ -120,6 +131,26 @@ func (c *stateServiceClient) DeleteState(ctx context.Context, in *DeleteStateReq
 	return out, nil
 }
 
+func (c *stateServiceClient) ListStateVersions(ctx context.Context, in *ListStateVersionsRequest, opts ...grpc.CallOption) (*ListStateVersionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListStateVersionsResponse)
+	err := c.cc.Invoke(ctx, StateService_ListStateVersions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *stateServiceClient) RedactStateVersion(ctx context.Context, in *RedactStateVersionRequest, opts ...grpc.CallOption) (*RedactStateVersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RedactStateVersionResponse)
+	err := c.cc.Invoke(ctx, StateService_RedactStateVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *stateServiceClient) RenameState(ctx context.Context, in *RenameStateRequest, opts ...grpc.CallOption) (*RenameStateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RenameStateResponse)
@@ -153,7 +184,8 @@ type StateServiceServer interface {
 	// Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
 	// Safe to retry with a `request_id`.
 	SaveState(context.Context, *SaveStateRequest) (*SaveStateResponse, error)
-	// LoadState returns the value of a key. Errors: STATE_NOT_FOUND.
+	// LoadState returns the value of a key, now or as one of its kept versions. Errors: STATE_NOT_FOUND,
+	// VERSION_NOT_FOUND.
 	LoadState(context.Context, *LoadStateRequest) (*LoadStateResponse, error)
 	// ListStateKeys lists the keys of a namespace in byte order, with version, times, size and optionally
 	// a preview of each value. Values are omitted.
@@ -163,6 +195,14 @@ type StateServiceServer interface {
 	SearchState(context.Context, *SearchStateRequest) (*SearchStateResponse, error)
 	// DeleteState removes a key. Errors: STATE_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error)
+	// ListStateVersions lists the versions of a key that the server keeps, newest first: the current one and
+	// those that it replaced in the last 30 days (`serve --history-days`). Deleting a key removes all its
+	// versions; the deletion itself is listed. Errors: STATE_NOT_FOUND if there is and was no such key.
+	ListStateVersions(context.Context, *ListStateVersionsRequest) (*ListStateVersionsResponse, error)
+	// RedactStateVersion removes value and description of a replaced version and leaves that it existed, as
+	// MemoryService/RedactVersion does for items. Errors: STATE_NOT_FOUND, VERSION_NOT_FOUND,
+	// VERSION_IS_CURRENT.
+	RedactStateVersion(context.Context, *RedactStateVersionRequest) (*RedactStateVersionResponse, error)
 	// RenameState gives a value another key, atomically. Its times, description, earlier versions and version
 	// stay the same. If a key was deleted or renamed at this version or a higher one, the version becomes one
 	// above that, because a version never identifies two values. Watch reports `key` as deleted, then
@@ -196,6 +236,12 @@ func (UnimplementedStateServiceServer) SearchState(context.Context, *SearchState
 }
 func (UnimplementedStateServiceServer) DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteState not implemented")
+}
+func (UnimplementedStateServiceServer) ListStateVersions(context.Context, *ListStateVersionsRequest) (*ListStateVersionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListStateVersions not implemented")
+}
+func (UnimplementedStateServiceServer) RedactStateVersion(context.Context, *RedactStateVersionRequest) (*RedactStateVersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RedactStateVersion not implemented")
 }
 func (UnimplementedStateServiceServer) RenameState(context.Context, *RenameStateRequest) (*RenameStateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RenameState not implemented")
@@ -314,6 +360,42 @@ func _StateService_DeleteState_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StateService_ListStateVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListStateVersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StateServiceServer).ListStateVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StateService_ListStateVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StateServiceServer).ListStateVersions(ctx, req.(*ListStateVersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _StateService_RedactStateVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RedactStateVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StateServiceServer).RedactStateVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StateService_RedactStateVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StateServiceServer).RedactStateVersion(ctx, req.(*RedactStateVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _StateService_RenameState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RenameStateRequest)
 	if err := dec(in); err != nil {
@@ -376,6 +458,14 @@ var StateService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteState",
 			Handler:    _StateService_DeleteState_Handler,
+		},
+		{
+			MethodName: "ListStateVersions",
+			Handler:    _StateService_ListStateVersions_Handler,
+		},
+		{
+			MethodName: "RedactStateVersion",
+			Handler:    _StateService_RedactStateVersion_Handler,
 		},
 		{
 			MethodName: "RenameState",

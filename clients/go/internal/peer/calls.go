@@ -24,7 +24,7 @@ type adapter func(client *memory.Client, in *fields) call
 
 // adapters of the RPCs with one request and one response, by service and name.
 var adapters = joined(
-	memoryAdapters, stateAdapters, adminAdapters,
+	memoryAdapters, stateAdapters, versionAdapters, adminAdapters,
 	userMemoryAdapters, interactionAdapters, knowledgeAdapters, fileAdapters, overseerAdapters,
 )
 

@@ -39,8 +39,12 @@ func saveState(client *memory.Client, in *fields) call {
 }
 
 func loadState(client *memory.Client, in *fields) call {
-	client, key := scoped(client, in), in.text("key")
+	client, key, revision := scoped(client, in), in.text("key"), in.integer("revision")
 	return func(ctx context.Context) (proto.Message, error) {
+		if revision != 0 {
+			entry, err := client.LoadStateAt(ctx, key, revision)
+			return &memoryv1.LoadStateResponse{Entry: entryOf(entry)}, err
+		}
 		entry, err := client.LoadState(ctx, key)
 		return &memoryv1.LoadStateResponse{Entry: entryOf(entry)}, err
 	}

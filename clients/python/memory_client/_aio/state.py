@@ -51,13 +51,17 @@ class StateMethods(Bound):
         )
         return await self._transport.unary(call)
 
-    async def load_state(self, key: str) -> StateEntry:
+    async def load_state(self, key: str, *, revision: int = 0) -> StateEntry:
         """Return the entry of a key, with its value.
 
+        Args:
+            key: The key.
+            revision: Return the version that was written at this revision; 0: the current one.
+
         Raises:
-            NotFound: There is no such key.
+            NotFound: There is no such key, or the version is not kept.
         """
-        return await self._transport.unary(state.load_state(self._namespace, key))
+        return await self._transport.unary(state.load_state(self._namespace, key, revision))
 
     def list_state_keys(
         self, *, prefix: str = "", include_preview: bool = False, page_size: int = 0

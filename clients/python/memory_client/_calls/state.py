@@ -44,9 +44,9 @@ def _entry(
     return entry_to(response.entry)
 
 
-def load_state(namespace: str, key: str) -> Call[StateEntry]:
+def load_state(namespace: str, key: str, revision: int) -> Call[StateEntry]:
     """Call LoadState."""
-    request = state_pb2.LoadStateRequest(namespace=namespace, key=key)
+    request = state_pb2.LoadStateRequest(namespace=namespace, key=key, revision=revision)
     return Call(_SERVICE + "LoadState", request, state_pb2.LoadStateResponse, _entry)
 
 

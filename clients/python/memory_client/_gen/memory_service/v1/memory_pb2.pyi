@@ -356,7 +356,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip", "queries", "min_relevance", "neighbour_weight", "whole_exchanges", "time_zone")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -389,6 +389,11 @@ class RetrieveOptions(_message.Message):
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     SKIP_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    MIN_RELEVANCE_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOUR_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -414,7 +419,12 @@ class RetrieveOptions(_message.Message):
     sources: _containers.RepeatedScalarFieldContainer[SourceKind]
     order_by: str
     skip: int
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
+    queries: _containers.RepeatedScalarFieldContainer[str]
+    min_relevance: float
+    neighbour_weight: float
+    whole_exchanges: bool
+    time_zone: str
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ..., min_relevance: _Optional[float] = ..., neighbour_weight: _Optional[float] = ..., whole_exchanges: bool = ..., time_zone: _Optional[str] = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
@@ -433,12 +443,14 @@ class ScoreWeights(_message.Message):
     def __init__(self, lexical: _Optional[float] = ..., vector: _Optional[float] = ..., recency: _Optional[float] = ..., recency_half_life: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., importance: _Optional[float] = ..., usage: _Optional[float] = ...) -> None: ...
 
 class RetrieveRequest(_message.Message):
-    __slots__ = ("namespace", "options")
+    __slots__ = ("namespace", "options", "namespaces")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     options: RetrieveOptions
-    def __init__(self, namespace: _Optional[str] = ..., options: _Optional[_Union[RetrieveOptions, _Mapping]] = ...) -> None: ...
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, namespace: _Optional[str] = ..., options: _Optional[_Union[RetrieveOptions, _Mapping]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RetrieveResponse(_message.Message):
     __slots__ = ("results", "next_page_token", "degraded", "revision", "token_count")
@@ -455,18 +467,24 @@ class RetrieveResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[RetrieveResult, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., revision: _Optional[int] = ..., token_count: _Optional[int] = ...) -> None: ...
 
 class RetrieveResult(_message.Message):
-    __slots__ = ("item", "score", "explanation", "before", "after")
+    __slots__ = ("item", "score", "explanation", "before", "after", "namespace", "relevance", "matched_queries")
     ITEM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    RELEVANCE_FIELD_NUMBER: _ClassVar[int]
+    MATCHED_QUERIES_FIELD_NUMBER: _ClassVar[int]
     item: MemoryItem
     score: float
     explanation: Explanation
     before: _containers.RepeatedCompositeFieldContainer[MemoryItem]
     after: _containers.RepeatedCompositeFieldContainer[MemoryItem]
-    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., before: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ...) -> None: ...
+    namespace: str
+    relevance: float
+    matched_queries: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., before: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., namespace: _Optional[str] = ..., relevance: _Optional[float] = ..., matched_queries: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("contributions",)
@@ -497,20 +515,74 @@ class Degradation(_message.Message):
     def __init__(self, reason: _Optional[_Union[DegradationReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
-    __slots__ = ("namespace", "id", "include_embedding")
+    __slots__ = ("namespace", "id", "include_embedding", "revision")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     include_embedding: bool
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ...) -> None: ...
+    revision: int
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., include_embedding: bool = ..., revision: _Optional[int] = ...) -> None: ...
 
 class GetResponse(_message.Message):
     __slots__ = ("item",)
     ITEM_FIELD_NUMBER: _ClassVar[int]
     item: MemoryItem
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
+
+class ItemVersion(_message.Message):
+    __slots__ = ("revision", "kind", "time", "writer", "credential_id", "item")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIAL_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    kind: _state_pb2.VersionKind
+    time: _timestamp_pb2.Timestamp
+    writer: str
+    credential_id: str
+    item: MemoryItem
+    def __init__(self, revision: _Optional[int] = ..., kind: _Optional[_Union[_state_pb2.VersionKind, str]] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., writer: _Optional[str] = ..., credential_id: _Optional[str] = ..., item: _Optional[_Union[MemoryItem, _Mapping]] = ...) -> None: ...
+
+class ListItemVersionsRequest(_message.Message):
+    __slots__ = ("namespace", "id", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListItemVersionsResponse(_message.Message):
+    __slots__ = ("versions", "next_page_token")
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.RepeatedCompositeFieldContainer[ItemVersion]
+    next_page_token: str
+    def __init__(self, versions: _Optional[_Iterable[_Union[ItemVersion, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class RedactVersionRequest(_message.Message):
+    __slots__ = ("namespace", "id", "revision")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    id: str
+    revision: int
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class RedactVersionResponse(_message.Message):
+    __slots__ = ("revision",)
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    def __init__(self, revision: _Optional[int] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources", "order_by", "skip")

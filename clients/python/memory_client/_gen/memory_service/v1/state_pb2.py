@@ -27,13 +27,15 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmemory_service/v1/state.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x02\n\nStateEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12%\n\x05value\x18\x05 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07preview\x18\t \x01(\t\x12\x10\n\x08revision\x18\n \x01(\x03\"\xf3\x01\n\x10SaveStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12%\n\x05value\x18\x03 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12&\n\x03ttl\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0b\x64\x65scription\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\tB\x13\n\x11_expected_versionB\x0e\n\x0c_description\"S\n\x11SaveStateResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x10\n\x08revision\x18\x02 \x01(\x03\"2\n\x10LoadStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"A\n\x11LoadStateResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\"y\n\x14ListStateKeysRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x17\n\x0finclude_preview\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06prefix\x18\x05 \x01(\t\"`\n\x15ListStateKeysResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"_\n\x12SearchStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"^\n\x13SearchStateResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"|\n\x12\x44\x65leteStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x04 \x01(\tB\x13\n\x11_expected_version\"\'\n\x13\x44\x65leteStateResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"\x8d\x01\n\x12RenameStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0f\n\x07new_key\x18\x03 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"U\n\x13RenameStateResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x10\n\x08revision\x18\x02 \x01(\x03\":\n\x11\x43learStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"=\n\x12\x43learStateResponse\x12\x15\n\rremoved_count\x18\x01 \x01(\x03\x12\x10\n\x08revision\x18\x02 \x01(\x03\x32\x97\x05\n\x0cStateService\x12V\n\tSaveState\x12#.memory_service.v1.SaveStateRequest\x1a$.memory_service.v1.SaveStateResponse\x12V\n\tLoadState\x12#.memory_service.v1.LoadStateRequest\x1a$.memory_service.v1.LoadStateResponse\x12\x62\n\rListStateKeys\x12\'.memory_service.v1.ListStateKeysRequest\x1a(.memory_service.v1.ListStateKeysResponse\x12\\\n\x0bSearchState\x12%.memory_service.v1.SearchStateRequest\x1a&.memory_service.v1.SearchStateResponse\x12\\\n\x0b\x44\x65leteState\x12%.memory_service.v1.DeleteStateRequest\x1a&.memory_service.v1.DeleteStateResponse\x12\\\n\x0bRenameState\x12%.memory_service.v1.RenameStateRequest\x1a&.memory_service.v1.RenameStateResponse\x12Y\n\nClearState\x12$.memory_service.v1.ClearStateRequest\x1a%.memory_service.v1.ClearStateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmemory_service/v1/state.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x02\n\nStateEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12%\n\x05value\x18\x05 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07preview\x18\t \x01(\t\x12\x10\n\x08revision\x18\n \x01(\x03\"\xf3\x01\n\x10SaveStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12%\n\x05value\x18\x03 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12&\n\x03ttl\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0b\x64\x65scription\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\tB\x13\n\x11_expected_versionB\x0e\n\x0c_description\"S\n\x11SaveStateResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x10\n\x08revision\x18\x02 \x01(\x03\"D\n\x10LoadStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"A\n\x11LoadStateResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\"y\n\x14ListStateKeysRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x17\n\x0finclude_preview\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06prefix\x18\x05 \x01(\t\"`\n\x15ListStateKeysResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"_\n\x12SearchStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"^\n\x13SearchStateResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"|\n\x12\x44\x65leteStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x04 \x01(\tB\x13\n\x11_expected_version\"\'\n\x13\x44\x65leteStateResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"\xde\x01\n\x0cStateVersion\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12,\n\x04kind\x18\x03 \x01(\x0e\x32\x1e.memory_service.v1.VersionKind\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06writer\x18\x05 \x01(\t\x12\x15\n\rcredential_id\x18\x06 \x01(\t\x12,\n\x05\x65ntry\x18\x07 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\"a\n\x18ListStateVersionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"g\n\x19ListStateVersionsResponse\x12\x31\n\x08versions\x18\x01 \x03(\x0b\x32\x1f.memory_service.v1.StateVersion\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"M\n\x19RedactStateVersionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\".\n\x1aRedactStateVersionResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\"\x8d\x01\n\x12RenameStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0f\n\x07new_key\x18\x03 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"U\n\x13RenameStateResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.StateEntry\x12\x10\n\x08revision\x18\x02 \x01(\x03\":\n\x11\x43learStateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"=\n\x12\x43learStateResponse\x12\x15\n\rremoved_count\x18\x01 \x01(\x03\x12\x10\n\x08revision\x18\x02 \x01(\x03*\xaf\x01\n\x0bVersionKind\x12\x1c\n\x18VERSION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14VERSION_KIND_CURRENT\x10\x01\x12\x19\n\x15VERSION_KIND_REPLACED\x10\x02\x12\x19\n\x15VERSION_KIND_REDACTED\x10\x03\x12\x18\n\x14VERSION_KIND_DELETED\x10\x04\x12\x18\n\x14VERSION_KIND_EXPIRED\x10\x05\x32\xfa\x06\n\x0cStateService\x12V\n\tSaveState\x12#.memory_service.v1.SaveStateRequest\x1a$.memory_service.v1.SaveStateResponse\x12V\n\tLoadState\x12#.memory_service.v1.LoadStateRequest\x1a$.memory_service.v1.LoadStateResponse\x12\x62\n\rListStateKeys\x12\'.memory_service.v1.ListStateKeysRequest\x1a(.memory_service.v1.ListStateKeysResponse\x12\\\n\x0bSearchState\x12%.memory_service.v1.SearchStateRequest\x1a&.memory_service.v1.SearchStateResponse\x12\\\n\x0b\x44\x65leteState\x12%.memory_service.v1.DeleteStateRequest\x1a&.memory_service.v1.DeleteStateResponse\x12n\n\x11ListStateVersions\x12+.memory_service.v1.ListStateVersionsRequest\x1a,.memory_service.v1.ListStateVersionsResponse\x12q\n\x12RedactStateVersion\x12,.memory_service.v1.RedactStateVersionRequest\x1a-.memory_service.v1.RedactStateVersionResponse\x12\\\n\x0bRenameState\x12%.memory_service.v1.RenameStateRequest\x1a&.memory_service.v1.RenameStateResponse\x12Y\n\nClearState\x12$.memory_service.v1.ClearStateRequest\x1a%.memory_service.v1.ClearStateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'memory_service.v1.state_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_VERSIONKIND']._serialized_start=2414
+  _globals['_VERSIONKIND']._serialized_end=2589
   _globals['_STATEENTRY']._serialized_start=148
   _globals['_STATEENTRY']._serialized_end=452
   _globals['_SAVESTATEREQUEST']._serialized_start=455
@@ -41,29 +43,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SAVESTATERESPONSE']._serialized_start=700
   _globals['_SAVESTATERESPONSE']._serialized_end=783
   _globals['_LOADSTATEREQUEST']._serialized_start=785
-  _globals['_LOADSTATEREQUEST']._serialized_end=835
-  _globals['_LOADSTATERESPONSE']._serialized_start=837
-  _globals['_LOADSTATERESPONSE']._serialized_end=902
-  _globals['_LISTSTATEKEYSREQUEST']._serialized_start=904
-  _globals['_LISTSTATEKEYSREQUEST']._serialized_end=1025
-  _globals['_LISTSTATEKEYSRESPONSE']._serialized_start=1027
-  _globals['_LISTSTATEKEYSRESPONSE']._serialized_end=1123
-  _globals['_SEARCHSTATEREQUEST']._serialized_start=1125
-  _globals['_SEARCHSTATEREQUEST']._serialized_end=1220
-  _globals['_SEARCHSTATERESPONSE']._serialized_start=1222
-  _globals['_SEARCHSTATERESPONSE']._serialized_end=1316
-  _globals['_DELETESTATEREQUEST']._serialized_start=1318
-  _globals['_DELETESTATEREQUEST']._serialized_end=1442
-  _globals['_DELETESTATERESPONSE']._serialized_start=1444
-  _globals['_DELETESTATERESPONSE']._serialized_end=1483
-  _globals['_RENAMESTATEREQUEST']._serialized_start=1486
-  _globals['_RENAMESTATEREQUEST']._serialized_end=1627
-  _globals['_RENAMESTATERESPONSE']._serialized_start=1629
-  _globals['_RENAMESTATERESPONSE']._serialized_end=1714
-  _globals['_CLEARSTATEREQUEST']._serialized_start=1716
-  _globals['_CLEARSTATEREQUEST']._serialized_end=1774
-  _globals['_CLEARSTATERESPONSE']._serialized_start=1776
-  _globals['_CLEARSTATERESPONSE']._serialized_end=1837
-  _globals['_STATESERVICE']._serialized_start=1840
-  _globals['_STATESERVICE']._serialized_end=2503
+  _globals['_LOADSTATEREQUEST']._serialized_end=853
+  _globals['_LOADSTATERESPONSE']._serialized_start=855
+  _globals['_LOADSTATERESPONSE']._serialized_end=920
+  _globals['_LISTSTATEKEYSREQUEST']._serialized_start=922
+  _globals['_LISTSTATEKEYSREQUEST']._serialized_end=1043
+  _globals['_LISTSTATEKEYSRESPONSE']._serialized_start=1045
+  _globals['_LISTSTATEKEYSRESPONSE']._serialized_end=1141
+  _globals['_SEARCHSTATEREQUEST']._serialized_start=1143
+  _globals['_SEARCHSTATEREQUEST']._serialized_end=1238
+  _globals['_SEARCHSTATERESPONSE']._serialized_start=1240
+  _globals['_SEARCHSTATERESPONSE']._serialized_end=1334
+  _globals['_DELETESTATEREQUEST']._serialized_start=1336
+  _globals['_DELETESTATEREQUEST']._serialized_end=1460
+  _globals['_DELETESTATERESPONSE']._serialized_start=1462
+  _globals['_DELETESTATERESPONSE']._serialized_end=1501
+  _globals['_STATEVERSION']._serialized_start=1504
+  _globals['_STATEVERSION']._serialized_end=1726
+  _globals['_LISTSTATEVERSIONSREQUEST']._serialized_start=1728
+  _globals['_LISTSTATEVERSIONSREQUEST']._serialized_end=1825
+  _globals['_LISTSTATEVERSIONSRESPONSE']._serialized_start=1827
+  _globals['_LISTSTATEVERSIONSRESPONSE']._serialized_end=1930
+  _globals['_REDACTSTATEVERSIONREQUEST']._serialized_start=1932
+  _globals['_REDACTSTATEVERSIONREQUEST']._serialized_end=2009
+  _globals['_REDACTSTATEVERSIONRESPONSE']._serialized_start=2011
+  _globals['_REDACTSTATEVERSIONRESPONSE']._serialized_end=2057
+  _globals['_RENAMESTATEREQUEST']._serialized_start=2060
+  _globals['_RENAMESTATEREQUEST']._serialized_end=2201
+  _globals['_RENAMESTATERESPONSE']._serialized_start=2203
+  _globals['_RENAMESTATERESPONSE']._serialized_end=2288
+  _globals['_CLEARSTATEREQUEST']._serialized_start=2290
+  _globals['_CLEARSTATEREQUEST']._serialized_end=2348
+  _globals['_CLEARSTATERESPONSE']._serialized_start=2350
+  _globals['_CLEARSTATERESPONSE']._serialized_end=2411
+  _globals['_STATESERVICE']._serialized_start=2592
+  _globals['_STATESERVICE']._serialized_end=3482
 # @@protoc_insertion_point(module_scope)

@@ -2,8 +2,8 @@
 // @generated from file memory_service/v1/state.proto (package memory_service.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/state.proto.
  */
 export const file_memory_service_v1_state: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9zdGF0ZS5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEisAIKClN0YXRlRW50cnkSCwoDa2V5GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSLwoLdXBkYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpemVfYnl0ZXMYBCABKAMSJQoFdmFsdWUYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEwoLZGVzY3JpcHRpb24YBiABKAkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2NyZWF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwcmV2aWV3GAkgASgJEhAKCHJldmlzaW9uGAogASgDIvMBChBTYXZlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSJQoFdmFsdWUYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEiYKA3R0bBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtkZXNjcmlwdGlvbhgGIAEoCUgBiAEBEhIKCnJlcXVlc3RfaWQYByABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb25CDgoMX2Rlc2NyaXB0aW9uIlMKEVNhdmVTdGF0ZVJlc3BvbnNlEiwKBWVudHJ5GAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIQCghyZXZpc2lvbhgCIAEoAyIyChBMb2FkU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkiQQoRTG9hZFN0YXRlUmVzcG9uc2USLAoFZW50cnkYASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5InkKFExpc3RTdGF0ZUtleXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIXCg9pbmNsdWRlX3ByZXZpZXcYAiABKAgSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDgoGcHJlZml4GAUgASgJImAKFUxpc3RTdGF0ZUtleXNSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXwoSU2VhcmNoU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIPCgdwYXR0ZXJuGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIl4KE1NlYXJjaFN0YXRlUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEkRlbGV0ZVN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCwoDa2V5GAIgASgJEh0KEGV4cGVjdGVkX3ZlcnNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhMKEV9leHBlY3RlZF92ZXJzaW9uIicKE0RlbGV0ZVN0YXRlUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAMijQEKElJlbmFtZVN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCwoDa2V5GAIgASgJEg8KB25ld19rZXkYAyABKAkSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBSABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iVQoTUmVuYW1lU3RhdGVSZXNwb25zZRIsCgVlbnRyeRgBIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSEAoIcmV2aXNpb24YAiABKAMiOgoRQ2xlYXJTdGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiPQoSQ2xlYXJTdGF0ZVJlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMSEAoIcmV2aXNpb24YAiABKAMylwUKDFN0YXRlU2VydmljZRJWCglTYXZlU3RhdGUSIy5tZW1vcnlfc2VydmljZS52MS5TYXZlU3RhdGVSZXF1ZXN0GiQubWVtb3J5X3NlcnZpY2UudjEuU2F2ZVN0YXRlUmVzcG9uc2USVgoJTG9hZFN0YXRlEiMubWVtb3J5X3NlcnZpY2UudjEuTG9hZFN0YXRlUmVxdWVzdBokLm1lbW9yeV9zZXJ2aWNlLnYxLkxvYWRTdGF0ZVJlc3BvbnNlEmIKDUxpc3RTdGF0ZUtleXMSJy5tZW1vcnlfc2VydmljZS52MS5MaXN0U3RhdGVLZXlzUmVxdWVzdBooLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RTdGF0ZUtleXNSZXNwb25zZRJcCgtTZWFyY2hTdGF0ZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaFN0YXRlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaFN0YXRlUmVzcG9uc2USXAoLRGVsZXRlU3RhdGUSJS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVTdGF0ZVJlcXVlc3QaJi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVTdGF0ZVJlc3BvbnNlElwKC1JlbmFtZVN0YXRlEiUubWVtb3J5X3NlcnZpY2UudjEuUmVuYW1lU3RhdGVSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuUmVuYW1lU3RhdGVSZXNwb25zZRJZCgpDbGVhclN0YXRlEiQubWVtb3J5X3NlcnZpY2UudjEuQ2xlYXJTdGF0ZVJlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5DbGVhclN0YXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9zdGF0ZS5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEisAIKClN0YXRlRW50cnkSCwoDa2V5GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSLwoLdXBkYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpemVfYnl0ZXMYBCABKAMSJQoFdmFsdWUYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEwoLZGVzY3JpcHRpb24YBiABKAkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2NyZWF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdwcmV2aWV3GAkgASgJEhAKCHJldmlzaW9uGAogASgDIvMBChBTYXZlU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSJQoFdmFsdWUYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEiYKA3R0bBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtkZXNjcmlwdGlvbhgGIAEoCUgBiAEBEhIKCnJlcXVlc3RfaWQYByABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb25CDgoMX2Rlc2NyaXB0aW9uIlMKEVNhdmVTdGF0ZVJlc3BvbnNlEiwKBWVudHJ5GAEgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIQCghyZXZpc2lvbhgCIAEoAyJEChBMb2FkU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSEAoIcmV2aXNpb24YAyABKAMiQQoRTG9hZFN0YXRlUmVzcG9uc2USLAoFZW50cnkYASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5InkKFExpc3RTdGF0ZUtleXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIXCg9pbmNsdWRlX3ByZXZpZXcYAiABKAgSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDgoGcHJlZml4GAUgASgJImAKFUxpc3RTdGF0ZUtleXNSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuU3RhdGVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXwoSU2VhcmNoU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIPCgdwYXR0ZXJuGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIl4KE1NlYXJjaFN0YXRlUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEkRlbGV0ZVN0YXRlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCwoDa2V5GAIgASgJEh0KEGV4cGVjdGVkX3ZlcnNpb24YAyABKANIAIgBARISCgpyZXF1ZXN0X2lkGAQgASgJQhMKEV9leHBlY3RlZF92ZXJzaW9uIicKE0RlbGV0ZVN0YXRlUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAMi3gEKDFN0YXRlVmVyc2lvbhIQCghyZXZpc2lvbhgBIAEoAxIPCgd2ZXJzaW9uGAIgASgDEiwKBGtpbmQYAyABKA4yHi5tZW1vcnlfc2VydmljZS52MS5WZXJzaW9uS2luZBIoCgR0aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZ3cml0ZXIYBSABKAkSFQoNY3JlZGVudGlhbF9pZBgGIAEoCRIsCgVlbnRyeRgHIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlRW50cnkiYQoYTGlzdFN0YXRlVmVyc2lvbnNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRILCgNrZXkYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiZwoZTGlzdFN0YXRlVmVyc2lvbnNSZXNwb25zZRIxCgh2ZXJzaW9ucxgBIAMoCzIfLm1lbW9yeV9zZXJ2aWNlLnYxLlN0YXRlVmVyc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiTQoZUmVkYWN0U3RhdGVWZXJzaW9uUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCwoDa2V5GAIgASgJEhAKCHJldmlzaW9uGAMgASgDIi4KGlJlZGFjdFN0YXRlVmVyc2lvblJlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgDIo0BChJSZW5hbWVTdGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgsKA2tleRgCIAEoCRIPCgduZXdfa2V5GAMgASgJEh0KEGV4cGVjdGVkX3ZlcnNpb24YBCABKANIAIgBARISCgpyZXF1ZXN0X2lkGAUgASgJQhMKEV9leHBlY3RlZF92ZXJzaW9uIlUKE1JlbmFtZVN0YXRlUmVzcG9uc2USLAoFZW50cnkYASABKAsyHS5tZW1vcnlfc2VydmljZS52MS5TdGF0ZUVudHJ5EhAKCHJldmlzaW9uGAIgASgDIjoKEUNsZWFyU3RhdGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIj0KEkNsZWFyU3RhdGVSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhAKCHJldmlzaW9uGAIgASgDKq8BCgtWZXJzaW9uS2luZBIcChhWRVJTSU9OX0tJTkRfVU5TUEVDSUZJRUQQABIYChRWRVJTSU9OX0tJTkRfQ1VSUkVOVBABEhkKFVZFUlNJT05fS0lORF9SRVBMQUNFRBACEhkKFVZFUlNJT05fS0lORF9SRURBQ1RFRBADEhgKFFZFUlNJT05fS0lORF9ERUxFVEVEEAQSGAoUVkVSU0lPTl9LSU5EX0VYUElSRUQQBTL6BgoMU3RhdGVTZXJ2aWNlElYKCVNhdmVTdGF0ZRIjLm1lbW9yeV9zZXJ2aWNlLnYxLlNhdmVTdGF0ZVJlcXVlc3QaJC5tZW1vcnlfc2VydmljZS52MS5TYXZlU3RhdGVSZXNwb25zZRJWCglMb2FkU3RhdGUSIy5tZW1vcnlfc2VydmljZS52MS5Mb2FkU3RhdGVSZXF1ZXN0GiQubWVtb3J5X3NlcnZpY2UudjEuTG9hZFN0YXRlUmVzcG9uc2USYgoNTGlzdFN0YXRlS2V5cxInLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RTdGF0ZUtleXNSZXF1ZXN0GigubWVtb3J5X3NlcnZpY2UudjEuTGlzdFN0YXRlS2V5c1Jlc3BvbnNlElwKC1NlYXJjaFN0YXRlEiUubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoU3RhdGVSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoU3RhdGVSZXNwb25zZRJcCgtEZWxldGVTdGF0ZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZVN0YXRlUmVzcG9uc2USbgoRTGlzdFN0YXRlVmVyc2lvbnMSKy5tZW1vcnlfc2VydmljZS52MS5MaXN0U3RhdGVWZXJzaW9uc1JlcXVlc3QaLC5tZW1vcnlfc2VydmljZS52MS5MaXN0U3RhdGVWZXJzaW9uc1Jlc3BvbnNlEnEKElJlZGFjdFN0YXRlVmVyc2lvbhIsLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZGFjdFN0YXRlVmVyc2lvblJlcXVlc3QaLS5tZW1vcnlfc2VydmljZS52MS5SZWRhY3RTdGF0ZVZlcnNpb25SZXNwb25zZRJcCgtSZW5hbWVTdGF0ZRIlLm1lbW9yeV9zZXJ2aWNlLnYxLlJlbmFtZVN0YXRlUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLlJlbmFtZVN0YXRlUmVzcG9uc2USWQoKQ2xlYXJTdGF0ZRIkLm1lbW9yeV9zZXJ2aWNlLnYxLkNsZWFyU3RhdGVSZXF1ZXN0GiUubWVtb3J5X3NlcnZpY2UudjEuQ2xlYXJTdGF0ZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * StateEntry is a key with its value and their properties.
@@ -215,6 +215,13 @@ export type LoadStateRequest = Message<"memory_service.v1.LoadStateRequest"> & {
    * @generated from field: string key = 2;
    */
   key: string;
+
+  /**
+   * Return the version that was written at this revision, see ListStateVersions. 0: the current one.
+   *
+   * @generated from field: int64 revision = 3;
+   */
+  revision: bigint;
 };
 
 /**
@@ -458,6 +465,197 @@ export const DeleteStateResponseSchema: GenMessage<DeleteStateResponse> = /*@__P
   messageDesc(file_memory_service_v1_state, 10);
 
 /**
+ * StateVersion is one version of a state, or its removal.
+ *
+ * @generated from message memory_service.v1.StateVersion
+ */
+export type StateVersion = Message<"memory_service.v1.StateVersion"> & {
+  /**
+   * The revision of the namespace at which it was written or removed.
+   *
+   * @generated from field: int64 revision = 1;
+   */
+  revision: bigint;
+
+  /**
+   * The version of the key. 0: a removal.
+   *
+   * @generated from field: int64 version = 2;
+   */
+  version: bigint;
+
+  /**
+   * What became of it.
+   *
+   * @generated from field: memory_service.v1.VersionKind kind = 3;
+   */
+  kind: VersionKind;
+
+  /**
+   * When it was written or deleted. Unset: not recorded, as for deletions longer ago than the history is
+   * kept. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 4;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * The name of the credential that wrote or deleted it. Empty: none, or not recorded.
+   *
+   * @generated from field: string writer = 5;
+   */
+  writer: string;
+
+  /**
+   * The id of that credential. Empty: none, or not recorded.
+   *
+   * @generated from field: string credential_id = 6;
+   */
+  credentialId: string;
+
+  /**
+   * The key and its value in this version. Unset if it was redacted or removed.
+   *
+   * @generated from field: memory_service.v1.StateEntry entry = 7;
+   */
+  entry?: StateEntry | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.StateVersion.
+ * Use `create(StateVersionSchema)` to create a new message.
+ */
+export const StateVersionSchema: GenMessage<StateVersion> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 11);
+
+/**
+ * ListStateVersionsRequest names the key.
+ *
+ * @generated from message memory_service.v1.ListStateVersionsRequest
+ */
+export type ListStateVersionsRequest = Message<"memory_service.v1.ListStateVersionsRequest"> & {
+  /**
+   * The namespace to read. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The key. Required.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+
+  /**
+   * The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000. A page also
+   * ends at about 3 MiB.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous response. Empty: the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.ListStateVersionsRequest.
+ * Use `create(ListStateVersionsRequestSchema)` to create a new message.
+ */
+export const ListStateVersionsRequestSchema: GenMessage<ListStateVersionsRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 12);
+
+/**
+ * ListStateVersionsResponse is one page of versions.
+ *
+ * @generated from message memory_service.v1.ListStateVersionsResponse
+ */
+export type ListStateVersionsResponse = Message<"memory_service.v1.ListStateVersionsResponse"> & {
+  /**
+   * The versions and removals, newest first.
+   *
+   * @generated from field: repeated memory_service.v1.StateVersion versions = 1;
+   */
+  versions: StateVersion[];
+
+  /**
+   * The token of the next page. Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.ListStateVersionsResponse.
+ * Use `create(ListStateVersionsResponseSchema)` to create a new message.
+ */
+export const ListStateVersionsResponseSchema: GenMessage<ListStateVersionsResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 13);
+
+/**
+ * RedactStateVersionRequest identifies the version to redact.
+ *
+ * @generated from message memory_service.v1.RedactStateVersionRequest
+ */
+export type RedactStateVersionRequest = Message<"memory_service.v1.RedactStateVersionRequest"> & {
+  /**
+   * The namespace to write to. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The key. Required.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+
+  /**
+   * The revision at which the version was written. Required.
+   *
+   * @generated from field: int64 revision = 3;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.RedactStateVersionRequest.
+ * Use `create(RedactStateVersionRequestSchema)` to create a new message.
+ */
+export const RedactStateVersionRequestSchema: GenMessage<RedactStateVersionRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 14);
+
+/**
+ * RedactStateVersionResponse is the result of RedactStateVersion.
+ *
+ * @generated from message memory_service.v1.RedactStateVersionResponse
+ */
+export type RedactStateVersionResponse = Message<"memory_service.v1.RedactStateVersionResponse"> & {
+  /**
+   * The revision of the namespace, which a redaction does not change.
+   *
+   * @generated from field: int64 revision = 1;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.RedactStateVersionResponse.
+ * Use `create(RedactStateVersionResponseSchema)` to create a new message.
+ */
+export const RedactStateVersionResponseSchema: GenMessage<RedactStateVersionResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_state, 15);
+
+/**
  * RenameStateRequest names a key and what to call it.
  *
  * @generated from message memory_service.v1.RenameStateRequest
@@ -504,7 +702,7 @@ export type RenameStateRequest = Message<"memory_service.v1.RenameStateRequest">
  * Use `create(RenameStateRequestSchema)` to create a new message.
  */
 export const RenameStateRequestSchema: GenMessage<RenameStateRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_state, 11);
+  messageDesc(file_memory_service_v1_state, 16);
 
 /**
  * RenameStateResponse is the result of RenameState.
@@ -532,7 +730,7 @@ export type RenameStateResponse = Message<"memory_service.v1.RenameStateResponse
  * Use `create(RenameStateResponseSchema)` to create a new message.
  */
 export const RenameStateResponseSchema: GenMessage<RenameStateResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_state, 12);
+  messageDesc(file_memory_service_v1_state, 17);
 
 /**
  * ClearStateRequest names the namespace whose keys to remove.
@@ -560,7 +758,7 @@ export type ClearStateRequest = Message<"memory_service.v1.ClearStateRequest"> &
  * Use `create(ClearStateRequestSchema)` to create a new message.
  */
 export const ClearStateRequestSchema: GenMessage<ClearStateRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_state, 13);
+  messageDesc(file_memory_service_v1_state, 18);
 
 /**
  * ClearStateResponse is the result of ClearState.
@@ -588,7 +786,62 @@ export type ClearStateResponse = Message<"memory_service.v1.ClearStateResponse">
  * Use `create(ClearStateResponseSchema)` to create a new message.
  */
 export const ClearStateResponseSchema: GenMessage<ClearStateResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_state, 14);
+  messageDesc(file_memory_service_v1_state, 19);
+
+/**
+ * VersionKind says what became of a version of an item or a state, or that it was removed.
+ *
+ * @generated from enum memory_service.v1.VersionKind
+ */
+export enum VersionKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: VERSION_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The current version.
+   *
+   * @generated from enum value: VERSION_KIND_CURRENT = 1;
+   */
+  CURRENT = 1,
+
+  /**
+   * A later version replaced it.
+   *
+   * @generated from enum value: VERSION_KIND_REPLACED = 2;
+   */
+  REPLACED = 2,
+
+  /**
+   * A later version replaced it, and its content was removed.
+   *
+   * @generated from enum value: VERSION_KIND_REDACTED = 3;
+   */
+  REDACTED = 3,
+
+  /**
+   * No version: it was deleted at this revision. An earlier version does not exist any more.
+   *
+   * @generated from enum value: VERSION_KIND_DELETED = 4;
+   */
+  DELETED = 4,
+
+  /**
+   * No version: it expired at this revision, likewise.
+   *
+   * @generated from enum value: VERSION_KIND_EXPIRED = 5;
+   */
+  EXPIRED = 5,
+}
+
+/**
+ * Describes the enum memory_service.v1.VersionKind.
+ */
+export const VersionKindSchema: GenEnum<VersionKind> = /*@__PURE__*/
+  enumDesc(file_memory_service_v1_state, 0);
 
 /**
  * StateService stores an agent's named values between runs, with versions, compare-and-set, an optional
@@ -612,7 +865,8 @@ export const StateService: GenService<{
     output: typeof SaveStateResponseSchema;
   },
   /**
-   * LoadState returns the value of a key. Errors: STATE_NOT_FOUND.
+   * LoadState returns the value of a key, now or as one of its kept versions. Errors: STATE_NOT_FOUND,
+   * VERSION_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.StateService.LoadState
    */
@@ -652,6 +906,30 @@ export const StateService: GenService<{
     methodKind: "unary";
     input: typeof DeleteStateRequestSchema;
     output: typeof DeleteStateResponseSchema;
+  },
+  /**
+   * ListStateVersions lists the versions of a key that the server keeps, newest first: the current one and
+   * those that it replaced in the last 30 days (`serve --history-days`). Deleting a key removes all its
+   * versions; the deletion itself is listed. Errors: STATE_NOT_FOUND if there is and was no such key.
+   *
+   * @generated from rpc memory_service.v1.StateService.ListStateVersions
+   */
+  listStateVersions: {
+    methodKind: "unary";
+    input: typeof ListStateVersionsRequestSchema;
+    output: typeof ListStateVersionsResponseSchema;
+  },
+  /**
+   * RedactStateVersion removes value and description of a replaced version and leaves that it existed, as
+   * MemoryService/RedactVersion does for items. Errors: STATE_NOT_FOUND, VERSION_NOT_FOUND,
+   * VERSION_IS_CURRENT.
+   *
+   * @generated from rpc memory_service.v1.StateService.RedactStateVersion
+   */
+  redactStateVersion: {
+    methodKind: "unary";
+    input: typeof RedactStateVersionRequestSchema;
+    output: typeof RedactStateVersionResponseSchema;
   },
   /**
    * RenameState gives a value another key, atomically. Its times, description, earlier versions and version
