@@ -184,6 +184,15 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "DeleteDocument": _FORGET,
         "SearchFragments": _READ,
     },
+    "SessionService": {
+        "ListSessions": _READ,
+        "GetSession": _READ,
+        # It returns the whole session, of which the request may have set one field.
+        "UpdateSession": _READ_WRITE,
+        "DeleteSession": _FORGET,
+        # It reads the items that it copies.
+        "ForkSession": _READ_WRITE,
+    },
     "FileService": {
         "ReadFile": _READ,
         "WriteFile": Method(Audit.WRITE, _WRITE_MORE, added=_expecting_a_digest),

@@ -116,6 +116,7 @@ from memory_client.operations import (
 )
 from memory_client.options import ClientOptions
 from memory_client.overseer import KeyDecision, KeyVerdict, Relevance, StorageDecision
+from memory_client.sessions import Session, SessionOrigin
 from memory_client.unset import UNSET
 from memory_client.user_memories import (
     Consolidation,
@@ -244,6 +245,8 @@ __all__ = [
     "SavedMemory",
     "ScoreWeights",
     "ServerInfo",
+    "Session",
+    "SessionOrigin",
     "SourceKind",
     "StateEntry",
     "StateVersion",

@@ -44,6 +44,8 @@ const (
 	ItemKind_ITEM_KIND_DOCUMENT ItemKind = 5
 	// A fragment of a document of KnowledgeService.
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
+	// Title, labels and metadata of a session, kept by SessionService. Searches never find it.
+	ItemKind_ITEM_KIND_SESSION ItemKind = 7
 	// A file of FileService. Searches find its fragments, not the file itself.
 	ItemKind_ITEM_KIND_FILE ItemKind = 8
 	// A fragment of a file of FileService.
@@ -60,6 +62,7 @@ var (
 		4: "ITEM_KIND_USER_MEMORY",
 		5: "ITEM_KIND_DOCUMENT",
 		6: "ITEM_KIND_FRAGMENT",
+		7: "ITEM_KIND_SESSION",
 		8: "ITEM_KIND_FILE",
 		9: "ITEM_KIND_FILE_FRAGMENT",
 	}
@@ -71,6 +74,7 @@ var (
 		"ITEM_KIND_USER_MEMORY":   4,
 		"ITEM_KIND_DOCUMENT":      5,
 		"ITEM_KIND_FRAGMENT":      6,
+		"ITEM_KIND_SESSION":       7,
 		"ITEM_KIND_FILE":          8,
 		"ITEM_KIND_FILE_FRAGMENT": 9,
 	}
@@ -6576,7 +6580,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\" \n" +
 	"\n" +
 	"AppendText\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text*\xea\x01\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text*\x81\x02\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ITEM_KIND_MESSAGE\x10\x01\x12\x16\n" +
@@ -6584,7 +6588,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14ITEM_KIND_REFLECTION\x10\x03\x12\x19\n" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
-	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x12\n" +
+	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x15\n" +
+	"\x11ITEM_KIND_SESSION\x10\a\x12\x12\n" +
 	"\x0eITEM_KIND_FILE\x10\b\x12\x1b\n" +
 	"\x17ITEM_KIND_FILE_FRAGMENT\x10\t*\xcc\x01\n" +
 	"\n" +

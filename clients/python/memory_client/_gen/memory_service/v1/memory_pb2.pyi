@@ -20,6 +20,7 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_USER_MEMORY: _ClassVar[ItemKind]
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
+    ITEM_KIND_SESSION: _ClassVar[ItemKind]
     ITEM_KIND_FILE: _ClassVar[ItemKind]
     ITEM_KIND_FILE_FRAGMENT: _ClassVar[ItemKind]
 
@@ -88,6 +89,7 @@ ITEM_KIND_REFLECTION: ItemKind
 ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
+ITEM_KIND_SESSION: ItemKind
 ITEM_KIND_FILE: ItemKind
 ITEM_KIND_FILE_FRAGMENT: ItemKind
 SOURCE_KIND_UNSPECIFIED: SourceKind
