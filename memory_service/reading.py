@@ -5,7 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.data_model import (
+    Around,
+    Hits,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+)
 from memory_service.ordering import Ordering, SortKey
 
 
@@ -103,6 +112,15 @@ class Reading(ABC):
         item MUST have none.
         """
 
+    @abstractmethod
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        """Return the sessions that match, at most `limit`, the one with the greatest `place` first.
+
+        A session exists if an item of CONVERSATION_KINDS, or one of kind SESSION, names it and has not
+        expired. Only the former MUST be counted, and only they MUST give it its times and its place, if there
+        are any. `last_position` MUST be that of the last item among those of the latest create_us.
+        """
+
 
 class _Nothing(Reading):
     """A reading of a namespace that does not exist."""
@@ -141,6 +159,9 @@ class _Nothing(Reading):
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return [Around()] * len(positions)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        return []
 
 
 NOTHING = _Nothing()

@@ -40,6 +40,8 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    SESSION = "session"
+    """Title, labels and metadata of a session, by `update_session`."""
     FILE = "file"
     """A file. Its fragments are searched, not the file itself."""
     FILE_FRAGMENT = "file_fragment"
