@@ -85,7 +85,14 @@ function operationOf({ operation }: Operation, index: number): WriteOperation {
   if (type === "save_state") {
     required(fields["value"], `${where}.saveState.value`);
   }
-  const named = { delete: { id: "" }, save_state: { key: "" }, delete_state: { key: "" } }[type];
+  if (type === "edit_file") {
+    required(fields["edit"], `${where}.editFile.edit`);
+  }
+  const named = {
+    ...{ delete: { id: "" }, save_state: { key: "" }, delete_state: { key: "" } },
+    ...{ write_file: { path: "", content: "" }, edit_file: { path: "" } },
+    ...{ rename_file: { path: "", newPath: "" }, delete_file: { path: "" } },
+  }[type];
   return { type, ...named, ...fields } as unknown as WriteOperation;
 }
 
