@@ -45,7 +45,9 @@ class JointReading(Reading):
         otherwise `model` if any has it. The other namespaces are searched by words only.
         """
         readings = await asyncio.gather(*(store.read(name) for name in names))
-        return cls(names, readings, _pooled([r.info for r in readings if r.info is not None], model, vector))
+        return JointReading(
+            names, readings, _pooled([r.info for r in readings if r.info is not None], model, vector)
+        )
 
     @property
     def has_foreign(self) -> bool:
@@ -111,6 +113,9 @@ class JointReading(Reading):
 
     async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
         raise NotImplementedError("is already joint")
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        raise NotImplementedError("only for one namespace")
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         found: dict[int, Around] = {}
