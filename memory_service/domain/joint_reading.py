@@ -8,7 +8,17 @@ from typing import cast
 
 import msgspec
 
-from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery, Vector
+from memory_service.data_model import (
+    Around,
+    Hits,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+    Vector,
+)
 from memory_service.ordering import Ordering, SortKey
 from memory_service.reading import Reading
 from memory_service.store import Store
