@@ -109,6 +109,7 @@ class ItemKind(enum.IntEnum):
     USER_MEMORY = 4
     DOCUMENT = 5
     FRAGMENT = 6
+    SESSION = 7
     FILE = 8
     FILE_FRAGMENT = 9
 
@@ -220,6 +221,8 @@ class Item(msgspec.Struct, gc=False):
     """Provenance of this version; None: UNATTRIBUTED."""
     ttl_us: int | None = None
     """How long a refresh lets it live; None: as long as from this version to its expiry."""
+    index: str | None = None
+    """The text to search in place of the content; None: the content, empty: searches do not find the item."""
     revision: int = 0
     position: int = 0
     wire: bytes | None = None
@@ -453,6 +456,39 @@ class Hits(msgspec.Struct):
     importances: Sequence[float] | None = None
     use_counts: Sequence[int] | None = None
     word_shares: Sequence[float] | None = None
+
+
+class SessionCounts(msgspec.Struct, frozen=True):
+    """What the items of a session say about it: how many there are, and the times of the first and the last.
+
+    `last_position` is that of the last one, or of the session's own item if it has no others; then the times
+    are those of that item.
+    """
+
+    session_id: str
+    item_count: int
+    first_us: int
+    last_us: int
+    last_position: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place in the order of sessions."""
+        return self.last_us, self.last_position
+
+
+class SessionQuery(msgspec.Struct, frozen=True):
+    """Conditions on sessions, all of which must hold. Items expired at now_us do not count.
+
+    `labels` are those of the session's own item. `before` is a place in the order; None: its end.
+    """
+
+    now_us: int
+    limit: int
+    before: tuple[int, int] | None = None
+    prefix: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    session_id: str = ""
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -715,10 +751,14 @@ class ItemDraft:
     labels: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Json] | None = None
     embedding: Vector | None = None
+    model: str = CLIENT_MODEL
+    """The model of `embedding`."""
     nbytes: int = 0
     """Size of the item as the caller sent it."""
     facet: Facet | None = None
     importance: float | None = None
+    index: str | None = None
+    """As in Item."""
     keep_vector: bool = False
     expected_revision: int | None = None
     """As in ItemWrite."""

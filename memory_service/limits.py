@@ -17,6 +17,7 @@ class Limits:
     namespace_name_bytes_max: int = NAME_BYTES_MAX
     id_bytes_max: int = 128
     session_id_bytes_max: int = 256
+    session_title_bytes_max: int = 512
     request_id_chars_max: int = 64
     text_bytes_max: int = 64 * KIB
     data_bytes_max: int = 256 * KIB

@@ -5,7 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.data_model import (
+    Around,
+    Hits,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+)
 from memory_service.ordering import Ordering, SortKey
 
 
@@ -74,12 +83,12 @@ class Reading(ABC):
         words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
         with the weights of indexes/turns.py times `neighbour_weight`: those of CONVERSATION_KINDS that are
         stored now, in the order of the namespace, even if the filter excludes them. The date of an item of
-        these kinds counts as words of its text. `word_shares` MUST be the share of the text's words in it and
-        its neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each
-        item MUST
-        have its score in every channel of the query, even if only one of them found it. With `described`,
-        MUST fill the columns that describe the items. A vector whose dimension is not the namespace's MUST
-        raise InvalidArgument.dimension("query_embedding", ...).
+        these kinds counts as words of its text. An item whose `index` is empty MUST NOT be found, not even
+        by its neighbours' words. `word_shares` MUST be the share of the text's words in it and its
+        neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item
+        MUST have its score in every channel of the query, even if only one of them found it. With
+        `described`, MUST fill the columns that describe the items. A vector whose dimension is not the
+        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
         """
 
     @abstractmethod
@@ -101,6 +110,15 @@ class Reading(ABC):
         are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its session and are
         not expired at `now_us`. An item without a session, one of another kind, and a position without an
         item MUST have none.
+        """
+
+    @abstractmethod
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        """Return the sessions that match, at most `limit`, the one with the greatest `place` first.
+
+        A session exists if an item of CONVERSATION_KINDS, or one of kind SESSION, names it and has not
+        expired. Only the former MUST be counted, and only they MUST give it its times and its place, if there
+        are any. `last_position` MUST be that of the last item among those of the latest create_us.
         """
 
 
@@ -141,6 +159,9 @@ class _Nothing(Reading):
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return [Around()] * len(positions)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        return []
 
 
 NOTHING = _Nothing()

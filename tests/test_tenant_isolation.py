@@ -103,6 +103,9 @@ class Tenant:
             text = f"A long book about {word}. It has a heron and a fish. " * 40
             self.call("AddDocument", document={"id": f"book-{number}", "text": text, "title": word})
             self.call("WriteFile", path=f"/file-{number}" if number else "/file", content=text)
+        self.call(
+            "UpdateSession", session={"session_id": self.own, "title": word, "labels": {self.own: word}}
+        )
 
 
 def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
@@ -259,6 +262,9 @@ def page_tokens(tenant: Tenant) -> list[str]:
         if "page_size" not in holder.DESCRIPTOR.fields_by_name:
             continue  # DeleteWhere, which has pages of ten thousand items.
         holder.page_size = 1
+        if method.name == "ListSessions":
+            holder.ClearField("prefix")
+            holder.ClearField("labels")
         for name in ("query", "query_text"):
             if name in holder.DESCRIPTOR.fields_by_name:
                 setattr(holder, name, "heron fish")

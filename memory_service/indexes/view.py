@@ -33,6 +33,7 @@ from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.orders import Orders
+from memory_service.indexes.sessions import SessionIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
 from memory_service.indexes.turns import Turns, weighed
@@ -115,9 +116,13 @@ class NamespaceView:
         self.kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
         self.lexical = LexicalIndex()
         self.turns = Turns()
+        # The turns that searches must not find, not even by their neighbours' words. Nearly always empty.
+        self.unindexed: set[int] = set()
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
         self.orders = Orders()
+        # Made when sessions are first listed.
+        self.session_index: SessionIndex | None = None
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
@@ -177,6 +182,8 @@ class NamespaceView:
         self.live_count += count
         self.columns.extend([e.item for e in entries], first)
         for row, entry in zip(rows.tolist(), entries, strict=True):
+            if not entry.terms and entry.kind in CONVERSATION_KINDS:
+                self.unindexed.add(row)
             self.expiring_count += entry.expire_us is not None
             self.kind_counts[entry.kind] += 1
             if entry.labels:
@@ -185,6 +192,8 @@ class NamespaceView:
             [(row, e.vector, e.vector_key) for row, e in enumerate(entries, first) if e.vector is not None]
         )
         self.lexical.merge_few()
+        if self.session_index is not None:
+            self.session_index.add(first)
         return bool(self._pending)
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
@@ -196,11 +205,19 @@ class NamespaceView:
         self.orders.touch((row,))
         self._expiring(row, -1)
         before = self._conversation(row)
-        self._fill(row, entry)
+        if self.session_index is not None and self._differs(row, entry):
+            self.session_index.change([row])
+            self._fill(row, entry)
+            self.session_index.change([row])
+        else:
+            self._fill(row, entry)
         self.columns.put(row, entry.item)
         if (after := self._conversation(row)) != before:
             self.turns.remove(row, before)
             self.turns.insert(row, after, self._turns_of(after, row))
+        self.unindexed.discard(row)
+        if not entry.terms and entry.kind in CONVERSATION_KINDS:
+            self.unindexed.add(row)
         self.lexical.remove(int(self.row_doc.view[row]))
         self.row_doc.view[row] = self.lexical.add_all([entry.terms])[0]
         self.doc_row.append(row)
@@ -246,7 +263,10 @@ class NamespaceView:
         self._tables = None
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
+        self.unindexed.difference_update(rows.tolist() if self.unindexed else ())
         self.orders.touch(rows.tolist())
+        if self.session_index is not None:
+            self.session_index.change(rows)
         kinds = self.kinds.view[rows]
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
@@ -300,6 +320,17 @@ class NamespaceView:
         self._expiring(row, 1)
         self.label_row(row, entry.labels)
 
+    def _differs(self, row: int, entry: Entry) -> bool:
+        """Return whether an entry means something else to its session than the present row."""
+        expire_us = NEVER_US if entry.expire_us is None else entry.expire_us
+        present = (
+            self.sessions.view[row],
+            self.kinds.view[row],
+            self.create_us.view[row],
+            self.expire_us.view[row],
+        )
+        return present != (self.session_codes.get(entry.session_id), entry.kind, entry.create_us, expire_us)
+
     def _conversation(self, row: int) -> int:
         """Return the number of a row's conversation; 0 if it is not a turn."""
         return int(self.sessions.view[row]) if _IS_TURN[self.kinds.view[row]] else 0
@@ -317,7 +348,9 @@ class NamespaceView:
         self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
         self.kind_counts = np.bincount(self.kinds.view[live], minlength=KIND_NUMBERS).tolist()
         self.row_slot = GrowingArray.of(np.full(len(live), _NONE, np.int32))
-        self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
+        turns = _IS_TURN[self.kinds.view] & live
+        self.turns = Turns.build(np.where(turns, self.sessions.view, 0))
+        self.unindexed = set(np.flatnonzero(turns & self.lexical.lacking_words(self.row_doc.view)).tolist())
 
     def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
         """Replace the labels of a row."""
@@ -409,7 +442,8 @@ class NamespaceView:
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
-        fields = self.columns.nbytes + self.orders.nbytes
+        sessions = self.session_index.nbytes if self.session_index else 0
+        fields = self.columns.nbytes + self.orders.nbytes + sessions
         return 2000 + kinds + arrays + labels + words + vectors + pending + fields
 
     @property

@@ -43,6 +43,7 @@ PARAMETERS = {
     "memory_service.v1.DeleteFileRequest": ("recursive",),
     "memory_service.v1.DeleteMemoryRequest": ("include_history",),
     "memory_service.v1.DeleteRequest": ("keep_derived",),
+    "memory_service.v1.DeleteSessionRequest": ("keep_derived",),
     "memory_service.v1.DeleteWhereRequest": ("kinds", "dry_run", "keep_derived"),
     "memory_service.v1.EvaluateForStorageRequest": ("save", "overwrite"),
     "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),

@@ -79,8 +79,11 @@ def _naming_parents(request: Any) -> frozenset[Role]:
 
 def _in_a_batch(request: Any) -> frozenset[Role]:
     kinds = {operation.WhichOneof("operation") for operation in request.operations}
-    roles = {Role.FORGET} if kinds & {"delete", "delete_where", "delete_state"} else set()
-    if any(operation.add.item.provenance.parent_ids for operation in request.operations):
+    roles = {Role.FORGET} if kinds & {"delete", "delete_where", "delete_state", "delete_file"} else set()
+    if "edit_file" in kinds or any(
+        operation.add.item.provenance.parent_ids or operation.write_file.expected_sha256
+        for operation in request.operations
+    ):
         roles.add(Role.READ)
     return frozenset(roles)
 
@@ -185,6 +188,15 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListDocuments": _READ,
         "DeleteDocument": _FORGET,
         "SearchFragments": _READ,
+    },
+    "SessionService": {
+        "ListSessions": _READ,
+        "GetSession": _READ,
+        # It returns the whole session, of which the request may have set one field.
+        "UpdateSession": _READ_WRITE,
+        "DeleteSession": _FORGET,
+        # It reads the items that it copies.
+        "ForkSession": _READ_WRITE,
     },
     "FileService": {
         "ReadFile": _READ,

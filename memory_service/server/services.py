@@ -21,6 +21,7 @@ from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.file_batches import FileBatches
 from memory_service.domain.file_items import answer_bytes
 from memory_service.domain.file_listing import FileListing
 from memory_service.domain.file_planning import FilePlanning
@@ -40,6 +41,8 @@ from memory_service.domain.result_storage import ResultStorage
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.save_command import SaveCommand
 from memory_service.domain.screening import Screening
+from memory_service.domain.session_forking import SessionForking
+from memory_service.domain.sessions import Sessions
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.domain.undo import Undo
@@ -56,6 +59,7 @@ from memory_service.server.items import item_bytes
 from memory_service.server.knowledge_servicer import KnowledgeServicer
 from memory_service.server.memory_servicer import MemoryServicer
 from memory_service.server.overseer_servicer import OverseerServicer
+from memory_service.server.session_servicer import SessionServicer
 from memory_service.server.state_servicer import StateServicer
 from memory_service.server.states import state_bytes
 from memory_service.server.user_memories import memory_bytes
@@ -68,6 +72,7 @@ from memory_service.v1 import (
     knowledge_pb2_grpc,
     memory_pb2_grpc,
     overseer_pb2_grpc,
+    session_pb2_grpc,
     state_pb2_grpc,
     user_memory_pb2_grpc,
 )
@@ -100,6 +105,9 @@ class Services:
         self._screening = screening = Screening(store, policy, self._quarantine)
         self._items = Items(store, self._embedding, self._retrieval, self._checks, tokens, screening)
         self._states = States(store, self._checks, tokens, state_bytes, screening)
+        split = Split(config.fragment_characters, config.fragment_overlap)
+        self._file_planning = planning = FilePlanning(self._items, self._checks, split)
+        self._file_batches = FileBatches(store, self._items, planning, self._checks, screening)
         self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
@@ -108,7 +116,9 @@ class Services:
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
         deleting = Deleting(self._store, self._items.committing, self._retrieval, self._checks, self._tokens)
-        batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
+        batches = Batches(
+            self._store, self._items, deleting, self._checks, self._screening, self._file_batches
+        )
         labels = LabelListing(self._store, self._checks, self._tokens)
         versions = Versions(self._store, self._checks, self._tokens, item_bytes, state_bytes)
         memories = MemoryServicer(
@@ -135,6 +145,7 @@ class Services:
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
         user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(self._user_memories(), server)
         knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(self._knowledge(), server)
+        session_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions(deleting), server)
         file_pb2_grpc.add_FileServiceServicer_to_server(self._files(), server)
 
     def _overseer(self) -> OverseerServicer:
@@ -172,13 +183,17 @@ class Services:
             judging,
         )
 
+    def _sessions(self, deleting: Deleting) -> SessionServicer:
+        store, items, checks = self._store, self._items, self._checks
+        sessions = Sessions(store, items, checks, self._tokens, item_bytes)
+        forking = SessionForking(store, items, sessions, checks, item_bytes)
+        return SessionServicer(sessions, forking, deleting)
+
     def _files(self) -> FileServicer:
-        config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
+        store, checks, tokens = self._store, self._checks, self._tokens
         retrieval = Retrieval(store, self._embedding, checks, tokens, answer_bytes)
-        items = Items(store, self._embedding, retrieval, checks, tokens, self._screening)
-        planning = FilePlanning(items, checks, Split(config.fragment_characters, config.fragment_overlap))
         return FileServicer(
-            Files(store, items, planning, checks, self._screening),
+            Files(store, self._items, self._file_planning, checks, self._screening),
             FileListing(store, checks, tokens),
             FileSearch(store, retrieval, checks),
         )

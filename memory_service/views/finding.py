@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from memory_service.data_model import Around, Hits, IndexInfo, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.data_model import (
+    Around,
+    Hits,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+)
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.ordered_rows import ordered
 from memory_service.indexes.selection import scan
+from memory_service.indexes.session_listing import list_sessions
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
 from memory_service.ordering import Ordering, SortKey
@@ -153,3 +164,7 @@ class _ViewReading(Reading):
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         view = await self._views.cache.get(self._namespace)
         return [Around()] * len(positions) if view is None else neighbours(view, positions, count, now_us)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        view = await self._views.cache.get(self._namespace)
+        return [] if view is None else list_sessions(view, query)

@@ -102,16 +102,21 @@ from memory_client.models import (
 )
 from memory_client.operations import (
     AddOperation,
+    DeleteFileOperation,
     DeleteOperation,
     DeleteStateOperation,
     DeleteWhereOperation,
+    EditFileOperation,
+    RenameFileOperation,
     SaveStateOperation,
     UpdateOperation,
+    WriteFileOperation,
     WriteOperation,
     WriteResult,
 )
 from memory_client.options import ClientOptions
 from memory_client.overseer import KeyDecision, KeyVerdict, Relevance, StorageDecision
+from memory_client.sessions import Session, SessionOrigin
 from memory_client.unset import UNSET
 from memory_client.user_memories import (
     Consolidation,
@@ -162,11 +167,13 @@ __all__ = [
     "DecidedBy",
     "DecisionFailure",
     "Degradation",
+    "DeleteFileOperation",
     "DeleteOperation",
     "DeleteStateOperation",
     "DeleteWhereOperation",
     "DeletedFiles",
     "Document",
+    "EditFileOperation",
     "ExtractedMemory",
     "Extraction",
     "FailedPrecondition",
@@ -226,6 +233,7 @@ __all__ = [
     "Removed",
     "RemovedDocument",
     "RemovedMemories",
+    "RenameFileOperation",
     "RenamedFiles",
     "ReplaceText",
     "Result",
@@ -237,6 +245,8 @@ __all__ = [
     "SavedMemory",
     "ScoreWeights",
     "ServerInfo",
+    "Session",
+    "SessionOrigin",
     "SourceKind",
     "StateEntry",
     "StateVersion",
@@ -252,6 +262,7 @@ __all__ = [
     "UserMemory",
     "Vector",
     "VersionKind",
+    "WriteFileOperation",
     "WriteOperation",
     "WriteResult",
     "WrittenFile",

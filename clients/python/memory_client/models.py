@@ -40,6 +40,8 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    SESSION = "session"
+    """Title, labels and metadata of a session, by `update_session`."""
     FILE = "file"
     """A file. Its fragments are searched, not the file itself."""
     FILE_FRAGMENT = "file_fragment"
@@ -198,6 +200,9 @@ class MemoryItem:
     """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None
     """0 to 1, for searches that weigh it. None: counts as 0.5."""
+    index: str | None = None
+    """The text that searches see in place of the content. Empty: they do not find the item. None: the
+    content."""
     provenance: Provenance | None = None
     """Its writer, sources and trust. None from the server: written without a credential and without any
     provenance, and so fully trusted."""

@@ -93,6 +93,14 @@ export type {
   WholeDocument,
 } from "./knowledge-model.js";
 export type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  ListSessionsOptions,
+  SessionChanges,
+  UpdateSessionOptions,
+} from "./sessions.js";
+export type { FetchedSession, Session, SessionOrigin, WrittenSession } from "./sessions-model.js";
+export type {
   BinaryPart,
   ChatMessage,
   Content,
@@ -125,11 +133,15 @@ export type {
   AddOperation,
   BatchWritten,
   DeleteCondition,
+  DeleteFileOperation,
   DeleteOperation,
   DeleteStateOperation,
   DeleteWhereOperation,
+  EditFileOperation,
+  RenameFileOperation,
   SaveStateOperation,
   UpdateOperation,
+  WriteFileOperation,
   WriteOperation,
   WriteResult,
 } from "./write-operations.js";

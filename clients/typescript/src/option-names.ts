@@ -52,6 +52,13 @@ import type {
 import type { CallOptions, ClientOptions, TlsOptions, WriteOptions } from "./options.js";
 import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./overseer.js";
 import type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  ListSessionsOptions,
+  SessionChanges,
+  UpdateSessionOptions,
+} from "./sessions.js";
+import type {
   DeleteStateOptions,
   ListStateKeysOptions,
   LoadStateOptions,
@@ -118,6 +125,7 @@ const FIELDS: Names<Omit<AddOptions, keyof WriteOptions | "onDuplicate">> = {
     "metadata",
     "embedding",
     "importance",
+    "index",
   ),
   provenance: PROVENANCE,
 };
@@ -144,6 +152,7 @@ export const STATE_ENTRY: Names<NewStateEntry & StateEntry> = named(
 
 const CHANGES: Names<ItemChanges> = named(
   "content", "sessionId", "labels", "metadata", "createTime", "expireTime", "ttlMs", "embedding", "importance",
+  "index",
 );
 
 const CONDITION: Names<DeleteCondition> = named("sessionId", "labels", "kinds", "filter", "startTime", "endTime");
@@ -158,6 +167,10 @@ export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O>
   delete_where: { type: true, ...CONDITION, keepDerived: true },
   save_state: { type: true, key: true, value: true, ...VALUE },
   delete_state: { type: true, key: true, expectedVersion: true, allowMissing: true },
+  write_file: { type: true, path: true, content: true, expectedVersion: true, expectedSha256: true },
+  edit_file: { type: true, path: true, edit: true, expectedVersion: true, expectedSha256: true },
+  rename_file: { type: true, path: true, newPath: true, expectedVersion: true },
+  delete_file: { type: true, path: true, recursive: true, expectedVersion: true },
 };
 
 const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
@@ -324,6 +337,14 @@ const GET_DOCUMENT: Names<GetDocumentOptions> = { ...PAGES, includeFragments: tr
 const LIST_DOCUMENTS: Names<ListDocumentsOptions> = { ...PAGES, ...DOCUMENTS, newestFirst: true };
 const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MATCHED, documentIds: true };
 
+const LIST_SESSIONS: Names<ListSessionsOptions> = { ...PAGES, ...named("prefix", "labels") };
+const SESSION_CHANGES: Names<SessionChanges> = named("title", "labels", "metadata");
+const UPDATE_SESSION: Names<UpdateSessionOptions> = { ...WITH_VERSION, allowMissing: true };
+const DELETE_SESSION: Names<DeleteSessionOptions> = { ...WRITE, keepDerived: true };
+const FORK_SESSION: Names<ForkSessionOptions> = {
+  ...WRITE,
+  ...named("newSessionId", "untilItemId", "untilRevision"),
+};
 const READ_FILE: Names<ReadFileOptions> = {
   ...CALL,
   ...named("startLine", "endLine", "version", "maxCharacters"),
@@ -403,6 +424,11 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listDocuments: [LIST_DOCUMENTS],
   deleteDocument: [null, WITH_VERSION],
   searchFragments: [null, FRAGMENTS],
+  listSessions: [LIST_SESSIONS],
+  getSession: [null, CALL],
+  updateSession: [null, SESSION_CHANGES, UPDATE_SESSION],
+  deleteSession: [null, DELETE_SESSION],
+  forkSession: [null, FORK_SESSION],
   readFile: [null, READ_FILE],
   writeFile: [null, null, WRITE_FILE],
   editFile: [null, null, WRITE_FILE],

@@ -12,6 +12,8 @@ from memory_service.data_model import (
     Item,
     ItemFilter,
     SearchQuery,
+    SessionCounts,
+    SessionQuery,
 )
 from memory_service.indexes.joint_search import search_views
 from memory_service.indexes.label_values import label_values
@@ -19,6 +21,7 @@ from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.ordered_rows import ordered
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
+from memory_service.indexes.session_listing import list_sessions
 from memory_service.indexes.value_columns import new_column, reader
 from memory_service.ordering import Ordering, SortKey
 from memory_service.predicates import Field, column_fields
@@ -83,3 +86,6 @@ class InMemoryReading(Reading):
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return neighbours(self._found.view, positions, count, now_us)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        return list_sessions(self._found.view, query)
