@@ -125,6 +125,7 @@ const FIELDS: Names<Omit<AddOptions, keyof WriteOptions | "onDuplicate">> = {
     "metadata",
     "embedding",
     "importance",
+    "index",
   ),
   provenance: PROVENANCE,
 };
@@ -151,6 +152,7 @@ export const STATE_ENTRY: Names<NewStateEntry & StateEntry> = named(
 
 const CHANGES: Names<ItemChanges> = named(
   "content", "sessionId", "labels", "metadata", "createTime", "expireTime", "ttlMs", "embedding", "importance",
+  "index",
 );
 
 const CONDITION: Names<DeleteCondition> = named("sessionId", "labels", "kinds", "filter", "startTime", "endTime");
