@@ -39,6 +39,8 @@ class UpdateOperation:
     embedding: Vector | Unset = UNSET
     importance: float | Unset | None = UNSET
     """None: counts as 0.5."""
+    index: str | Unset | None = UNSET
+    """The text to search in place of the content; empty: none. None: the content."""
     expected_revision: int | None = None
     """Update only if this is the item's revision before the batch. None: unconditionally."""
 

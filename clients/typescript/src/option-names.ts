@@ -125,6 +125,7 @@ const FIELDS: Names<Omit<AddOptions, keyof WriteOptions | "onDuplicate">> = {
     "metadata",
     "embedding",
     "importance",
+    "index",
   ),
   provenance: PROVENANCE,
 };
@@ -151,6 +152,7 @@ export const STATE_ENTRY: Names<NewStateEntry & StateEntry> = named(
 
 const CHANGES: Names<ItemChanges> = named(
   "content", "sessionId", "labels", "metadata", "createTime", "expireTime", "ttlMs", "embedding", "importance",
+  "index",
 );
 
 const CONDITION: Names<DeleteCondition> = named("sessionId", "labels", "kinds", "filter", "startTime", "endTime");
@@ -434,6 +436,8 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   deleteFile: [null, DELETE_FILE],
   listFiles: [LIST_FILES],
   searchFiles: [null, SEARCH_FILES],
+  listFileVersions: [null, LIST_VERSIONS],
+  redactFileVersion: [null, null, CALL],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],

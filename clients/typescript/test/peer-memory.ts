@@ -121,7 +121,7 @@ async function watched(client: MemoryClient, options: WatchOptions, take: number
 }
 
 /** With what `update` empties a field; those not named here cannot be emptied. */
-const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null, importance: null };
+const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null, importance: null, index: null };
 
 /** One batch of an import. */
 interface Batch {

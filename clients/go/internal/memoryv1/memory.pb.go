@@ -568,7 +568,11 @@ type MemoryItem struct {
 	// Who wrote this version of the item, where its content comes from, and how far it is trusted. When
 	// added: the writer's claims. Unset in a response: the writer had no name and made no claims; the
 	// trust is 1.
-	Provenance    *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
+	Provenance *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
+	// The text that searches see in place of the content, by words and by vectors. The content is returned
+	// unchanged. Empty: none, so that searches never find the item; it has no embedding then. Unset: the
+	// content is searched. At most 64 KiB.
+	Index         *string `protobuf:"bytes,19,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -742,6 +746,13 @@ func (x *MemoryItem) GetProvenance() *Provenance {
 		return x.Provenance
 	}
 	return nil
+}
+
+func (x *MemoryItem) GetIndex() string {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return ""
 }
 
 type isMemoryItem_Content interface {
@@ -2501,8 +2512,8 @@ type RetrieveResult struct {
 	// more, and of the cosine similarity on a scale from unrelated (0) to certainly related (1). If only
 	// one of the two is known, that one. 0 without a query.
 	Relevance float64 `protobuf:"fixed64,7,opt,name=relevance,proto3" json:"relevance,omitempty"`
-	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each.
-	// Empty unless `queries` is set.
+	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each,
+	// with a relevance of at least 0.2. Empty unless `queries` is set.
 	MatchedQueries []int32 `protobuf:"varint,8,rep,packed,name=matched_queries,json=matchedQueries,proto3" json:"matched_queries,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -6084,7 +6095,7 @@ var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\xd1\a\n" +
+	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\xf6\a\n" +
 	"\n" +
 	"MemoryItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
@@ -6114,12 +6125,14 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"importance\x88\x01\x01\x12=\n" +
 	"\n" +
 	"provenance\x18\x12 \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
-	"provenance\x1a9\n" +
+	"provenance\x12\x19\n" +
+	"\x05index\x18\x13 \x01(\tH\x02R\x05index\x88\x01\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
 	"\acontentB\r\n" +
-	"\v_importance\"\xb4\x02\n" +
+	"\v_importanceB\b\n" +
+	"\x06_index\"\xb4\x02\n" +
 	"\n" +
 	"Provenance\x12\x16\n" +
 	"\x06writer\x18\x01 \x01(\tR\x06writer\x12#\n" +

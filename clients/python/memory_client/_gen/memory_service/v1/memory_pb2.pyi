@@ -135,7 +135,7 @@ CHANGE_TYPE_STATE_EXPIRED: ChangeType
 CHANGE_TYPE_STATE_CLEARED: ChangeType
 
 class MemoryItem(_message.Message):
-    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance", "provenance")
+    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance", "provenance", "index")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +161,7 @@ class MemoryItem(_message.Message):
     FACET_JSON_FIELD_NUMBER: _ClassVar[int]
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     PROVENANCE_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     chat_message: ChatMessage
@@ -179,7 +180,8 @@ class MemoryItem(_message.Message):
     facet_json: str
     importance: float
     provenance: Provenance
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ...) -> None: ...
+    index: str
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., index: _Optional[str] = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("writer", "credential_id", "source", "source_uri", "parent_ids", "model", "trust", "write_time")
