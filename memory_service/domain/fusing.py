@@ -42,9 +42,7 @@ def fused(found: Sequence[Ranked], first: int, limit: int, *, explain: bool) -> 
         for rank, (position, its) in enumerate(zip(positions, relevances, strict=True), 1):
             value = (_RANKS + 1) / (_RANKS + rank)
             shares.setdefault(position, []).append(Contribution("query", value, 1 / len(found), 1.0))
-            matched.setdefault(position, []).extend(
-                [number] if number >= 0 and its >= MATCHED_MIN else ()
-            )
+            matched.setdefault(position, []).extend([number] if number >= 0 and its >= MATCHED_MIN else ())
     order = sorted(((sum(s.value for s in its), position) for position, its in shares.items()), reverse=True)
     if limit >= 0:
         del order[limit:]
