@@ -39,12 +39,10 @@ def fused(found: Sequence[Ranked], first: int, limit: int, *, explain: bool) -> 
     for number, ranked in enumerate(found, first):
         positions = [position for _, position in ranked.order]
         relevances = [1.0] * len(positions) if ranked.relevance is None else ranked.relevance.of(positions)
-        for rank, (position, relevance) in enumerate(zip(positions, relevances, strict=True), 1):
+        for rank, (position, its) in enumerate(zip(positions, relevances, strict=True), 1):
             value = (_RANKS + 1) / (_RANKS + rank)
             shares.setdefault(position, []).append(Contribution("query", value, 1 / len(found), 1.0))
-            matched.setdefault(position, []).extend(
-                [number] if number >= 0 and relevance >= MATCHED_MIN else ()
-            )
+            matched.setdefault(position, []).extend([number] if number >= 0 and its >= MATCHED_MIN else ())
     order = sorted(((sum(s.value for s in its), position) for position, its in shares.items()), reverse=True)
     if limit >= 0:
         del order[limit:]
