@@ -56,6 +56,7 @@ export type {
   FileContent,
   FileEntry,
   FileResult,
+  FileVersion,
   RenamedFiles,
   WrittenFile,
 } from "./files-model.js";
