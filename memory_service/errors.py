@@ -203,6 +203,17 @@ class Conflict(MemoryServiceError):
         )
 
     @classmethod
+    def settings_version(cls, namespace: str, expected: int, current: int) -> Conflict:
+        """Return the error for settings of a namespace at another version."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"the settings of {namespace!r} are at version {current}, not {expected}",
+            namespace=namespace,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
     def revision(cls, item_id: str, expected: int, current: int) -> Conflict:
         """Return the error for an item at another revision."""
         return cls(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.data_model import (
+    NO_SETTINGS,
     Content,
     Facet,
     Item,
     ItemKind,
+    ItemWrite,
     LabelKey,
     NamespaceInfo,
+    NamespaceSettings,
     Provenance,
     Vector,
     index_labels,
@@ -28,6 +32,7 @@ _object = msgspec.json.Decoder(dict).decode
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
 _provenance = msgspec.json.Decoder(Provenance).decode
+_settings = msgspec.json.Decoder(NamespaceSettings).decode
 
 
 class ItemTexts(NamedTuple):
@@ -106,6 +111,24 @@ def provenance_of(stored: str | None) -> Provenance | None:
     return None if stored is None else _provenance(stored)
 
 
+def encode_settings(settings: NamespaceSettings) -> str:
+    """Encode the settings of a namespace as JSON."""
+    return _json(settings).decode()
+
+
+@lru_cache(maxsize=4096)
+def settings_of(stored: str | None) -> NamespaceSettings:
+    """Decode the settings of a namespace; None: there are none."""
+    return NO_SETTINGS if stored is None else _settings(stored)
+
+
+def set_default_expiry(write: ItemWrite, stored: str | None) -> None:
+    """Set the expiry of an item to be added, as the settings of its namespace say."""
+    if write.default_ttl and stored is not None:
+        ttl_us = settings_of(stored).default_ttl_us
+        write.item.expire_us = None if ttl_us is None else write.item.update_us + ttl_us
+
+
 def vector_bytes(vector: Vector | None) -> bytes | None:
     """Encode a vector as little-endian float32."""
     return None if vector is None else np.asarray(vector, "<f4").tobytes()
@@ -130,6 +153,8 @@ class NamespaceCounts:
     model: str
     create_us: int
     vector_epoch: int
+    settings: str | None
+    """As stored."""
 
     @property
     def no_vector_key(self) -> int:
@@ -148,4 +173,5 @@ class NamespaceCounts:
         return NamespaceInfo(
             self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
             self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
+            settings_of(self.settings),
         )  # fmt: skip
