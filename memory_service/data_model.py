@@ -109,6 +109,12 @@ class ItemKind(enum.IntEnum):
     USER_MEMORY = 4
     DOCUMENT = 5
     FRAGMENT = 6
+    FILE = 8
+    FILE_FRAGMENT = 9
+
+
+KIND_NUMBERS = max(ItemKind) + 1
+"""The numbers of kinds are below this."""
 
 
 ANSWERED_TAG = "in_response_to"
@@ -402,6 +408,8 @@ class ItemFilter(msgspec.Struct, frozen=True):
     """Kinds to match; None: any."""
     tags: tuple[tuple[str, str], ...] = ()
     predicate: Predicate | None = None
+    any_tag: tuple[tuple[str, str], ...] = ()
+    """Tags of which an item must have one at least; empty: any item."""
 
     @property
     def selects(self) -> bool:
@@ -410,6 +418,7 @@ class ItemFilter(msgspec.Struct, frozen=True):
             self.session_id
             or self.labels
             or self.tags
+            or self.any_tag
             or self.start_us is not None
             or self.end_us is not None
             or self.min_position

@@ -134,6 +134,12 @@ class NotFound(MemoryServiceError):
         return cls("DOCUMENT_NOT_FOUND", message, namespace=namespace, id=document_id)
 
     @classmethod
+    def file(cls, namespace: str, path: str, why: str = "") -> NotFound:
+        """Return the error for a path at which the namespace has no file; `why` replaces the text."""
+        message = why or f"no file {path!r} in {namespace!r}"
+        return cls("FILE_NOT_FOUND", message, namespace=namespace, path=path)
+
+    @classmethod
     def quarantined(cls, namespace: str, held_id: str) -> NotFound:
         """Return the error for a quarantine id that the namespace does not have."""
         message = f"no write {held_id!r} in the quarantine of {namespace!r}"
@@ -146,7 +152,7 @@ class NotFound(MemoryServiceError):
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item or a state with this name already exists."""
+    """An item, a state or a file with this name already exists."""
 
     @classmethod
     def item(cls, namespace: str, item_id: str, *, reason: str = "ITEM_ALREADY_EXISTS") -> AlreadyExists:
@@ -159,6 +165,12 @@ class AlreadyExists(MemoryServiceError):
         return cls(
             "STATE_ALREADY_EXISTS", f"a state {key!r} exists in {namespace!r}", namespace=namespace, key=key
         )
+
+    @classmethod
+    def path(cls, namespace: str, path: str, what: str) -> AlreadyExists:
+        """Return the error for a path that is taken by "a file" or "a folder"."""
+        message = f"{what} {path!r} exists in {namespace!r}"
+        return cls("FILE_ALREADY_EXISTS", message, namespace=namespace, path=path)
 
     @classmethod
     def document(cls, namespace: str, document_id: str) -> AlreadyExists:
@@ -214,6 +226,28 @@ class Conflict(MemoryServiceError):
         )
 
     @classmethod
+    def file_version(cls, path: str, expected: int, current: int) -> Conflict:
+        """Return the error for a file at another version; current 0 means that it does not exist."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"file {path!r} is at version {current}, not {expected}",
+            path=path,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
+    def file_digest(cls, path: str, expected: str, current: int) -> Conflict:
+        """Return the error for a file with another content."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"the content of {path!r} at version {current} has another SHA-256",
+            path=path,
+            expected_sha256=expected,
+            current_version=current,
+        )
+
+    @classmethod
     def revision(cls, item_id: str, expected: int, current: int) -> Conflict:
         """Return the error for an item at another revision."""
         return cls(
@@ -258,6 +292,19 @@ class FailedPrecondition(MemoryServiceError):
         """Return the error for the redaction of a state's current version."""
         message = f"revision {revision} is the current version of state {key!r}"
         return cls("VERSION_IS_CURRENT", message, key=key, revision=revision)
+
+    @classmethod
+    def folder_not_empty(cls, namespace: str, path: str) -> FailedPrecondition:
+        """Return the error for a folder that is deleted without `recursive`."""
+        message = f"{path!r} is a folder: set `recursive` to delete all files below it"
+        return cls("FOLDER_NOT_EMPTY", message, namespace=namespace, path=path)
+
+    @classmethod
+    def occurrences(cls, path: str, count: int, lines: str) -> FailedPrecondition:
+        """Return the error for a text that does not occur exactly once; `lines` are those where it does."""
+        where = f" (in lines {lines})" if lines else ""
+        message = f"old_text occurs {count} times in {path!r}{where}, not exactly once"
+        return cls("OCCURRENCE_MISMATCH", message, path=path, occurrences=count, lines=lines)
 
     @classmethod
     def embedder_required(cls, why: str) -> FailedPrecondition:

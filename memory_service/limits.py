@@ -27,8 +27,9 @@ class Limits:
     labels_max: int = 64
     label_key_bytes_max: int = 64
     label_value_bytes_max: int = 256
-    metadata_bytes_max: int = 16 * KIB
-    metadata_depth_max: int = 8
+    metadata_bytes_max: int = 64 * KIB
+    metadata_depth_max: int = 32
+    """Not more: protobuf parses messages nested up to 100 deep, and a level of JSON takes three."""
     embedding_values_max: int = 4096
     batch_items_max: int = 1000
     delete_items_max: int = 10_000
@@ -53,6 +54,14 @@ class Limits:
     document_fragments_max: int = 10_000
     document_labels_bytes_max: int = 16 * MIB
     search_documents_max: int = 100
+    file_bytes_max: int = 1 * MIB
+    file_path_bytes_max: int = 512
+    file_path_names_max: int = 16
+    """Doubled: each file is in the lists of twice as many folders."""
+    rename_files_max: int = 1000
+    rename_bytes_max: int = 64 * MIB
+    """Doubled: one rename keeps twice as much in memory, and other writes wait for it twice as long."""
+    search_files_max: int = 100
     save_commands_max: int = 32
     save_command_chars_max: int = 64
     goal_bytes_max: int = 16 * KIB

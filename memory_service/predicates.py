@@ -24,6 +24,7 @@ class FieldName(enum.StrEnum):
     KIND = "kind"
     CREATE_TIME = "create_time"
     UPDATE_TIME = "update_time"
+    REVISION = "revision"
     EXPIRE_TIME = "expire_time"
     LABELS = "labels"
     IMPORTANCE = "importance"

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.ordering import Ordering, SortKey
 
 
 class Reading(ABC):
@@ -33,6 +34,22 @@ class Reading(ABC):
 
         Returns the first `limit` or, with `newest`, the last `limit`. A negative limit returns all. An item
         matches if all of the filter holds for it; predicates.py defines the predicate.
+        """
+
+    @abstractmethod
+    async def ordered(
+        self,
+        item_filter: ItemFilter,
+        ordering: Ordering,
+        limit: int,
+        *,
+        skip: int = 0,
+        begin: SortKey | None = None,
+    ) -> list[tuple[int, SortKey]]:
+        """Return the positions of matching items in an order, each with its place in it.
+
+        Leaves out items before the place `begin`, whether or not an item is there; then the first `skip`;
+        then returns the first `limit`, or all if it is negative. `ordering.py` defines the order.
         """
 
     @abstractmethod
@@ -85,6 +102,17 @@ class _Nothing(Reading):
         return [None] * len(positions)
 
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
+        return []
+
+    async def ordered(
+        self,
+        item_filter: ItemFilter,
+        ordering: Ordering,
+        limit: int,
+        *,
+        skip: int = 0,
+        begin: SortKey | None = None,
+    ) -> list[tuple[int, SortKey]]:
         return []
 
     async def label_values(

@@ -25,6 +25,7 @@ from memory_service.v1 import (
     admin_pb2,
     admin_pb2_grpc,
     error_reason_pb2,
+    file_pb2,
     interaction_pb2,
     knowledge_pb2,
     memory_pb2,
@@ -48,6 +49,7 @@ SERVICES = (
     interaction_pb2.DESCRIPTOR.services_by_name["InteractionService"],
     user_memory_pb2.DESCRIPTOR.services_by_name["UserMemoryService"],
     knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+    file_pb2.DESCRIPTOR.services_by_name["FileService"],
 )
 METHODS: tuple[MethodDescriptor, ...] = tuple(method for service in SERVICES for method in service.methods)
 
@@ -74,7 +76,7 @@ _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
 ]
 
 # A path to a field: "item.embedding", "items[3].labels['topic']".
-_FIELD_PATH = re.compile(r"[a-z_]+(\[.*?\])?(\.[a-z_]+(\[.*?\])?)*", re.DOTALL)
+_FIELD_PATH = re.compile(r"[a-z_0-9]+(\[.*?\])?(\.[a-z_0-9]+(\[.*?\])?)*", re.DOTALL)
 
 _PROTOS = Path(__file__).parents[1] / "protos" / "memory_service" / "v1"
 _COMMENTED_REASON = re.compile(r"((?: *//.*\n)+) *ERROR_REASON_(\w+) = ")
@@ -276,8 +278,15 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "GetDocument": {"id": "book"},
         "DeleteDocument": {"id": "book"},
         "SearchFragments": {"query": "x"},
+        "ReadFile": {"path": "/file"},
+        "WriteFile": {"path": "/file", "content": "x"},
+        "EditFile": {"path": "/file", "append": memory_pb2.AppendText(text="x")},
+        "RenameFile": {"path": "/file", "new_path": "/moved"},
+        "DeleteFile": {"path": "/file"},
+        "SearchFiles": {"query": "x"},
         "UndoWrites": {"writer": "nobody", "since": {"seconds": 1}},
         "ReviewQuarantined": {"id": "held", "decision": 2},
+        "UpdateNamespace": {"time_zone": "Europe/Berlin"},
     }
     request: Any = GetMessageClass(method.input_type)(**fields.get(method.name, {}))
     if "namespace" in method.input_type.fields_by_name:

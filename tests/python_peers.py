@@ -20,7 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from both_clients import Blocking
 from grpc_api import METHODS
-from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError, operations
+from memory_client import AsyncMemoryClient, MemoryClient, MemoryItem, MemoryServiceError, files, operations
 from python_peers_values import (
     CONTENT_FIELDS,
     ITEM_FIELDS,
@@ -202,6 +202,21 @@ def _memory_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any
     return _update(request, "memory", values, list(request.update_mask.paths), parameters)
 
 
+def _namespace_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    rest = type(request)()
+    rest.CopyFrom(request)
+    rest.ClearField("namespace")
+    rest.ClearField("update_mask")
+    values = given(rest, {"time_zone", "default_ttl", "expected_version"})
+    if not request.HasField("update_mask"):
+        return values
+    paths = set(request.update_mask.paths)
+    if paths - {"time_zone", "default_ttl"} or values.keys() - {"expected_version"} - paths:
+        raise Inexpressible("UpdateNamespaceRequest.update_mask")
+    empty = {"time_zone": "", "default_ttl": None}
+    return {**{path: empty[path] for path in paths}, **values}
+
+
 def _must_be_set(request: Any, name: str) -> None:
     if not request.HasField(name):
         raise Inexpressible(f"{request.DESCRIPTOR.name}.{name}: unset")
@@ -278,11 +293,27 @@ def _operation(message: Any) -> Any:
     return made(**build(operation, inspect.signature(made).parameters))
 
 
+def _file_edit(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an edit of a file."""
+    kind = request.WhichOneof("edit")
+    if kind is None:
+        raise Inexpressible("EditFileRequest.edit: unset")
+    edit = getattr(request, kind)
+    made = getattr(files, edit.DESCRIPTOR.name)
+    rest = type(request)()
+    rest.CopyFrom(request)
+    rest.ClearField(kind)
+    values = {found.name: getattr(edit, found.name) for found in edit.DESCRIPTOR.fields}
+    return {"path": request.path, "edit": made(**values), **_set_arguments(rest, parameters, ())}
+
+
 _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
     "BatchWrite": _batch,
+    "EditFile": _file_edit,
     "Import": _imported,
     "Update": _item_update,
     "UpdateMemory": _memory_update,
+    "UpdateNamespace": _namespace_update,
 }
 
 
@@ -362,10 +393,13 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ListDocuments": _under("documents"),
     "DeleteDocument": _taken(removed_fragment_count="fragment_count", revision="revision"),
     "SearchFragments": _found,
+    "ListFiles": _under("entries"),
+    "SearchFiles": _found,
     "ListNamespaces": _under("namespaces"),
     "DeleteNamespace": _taken(removed_item_count="item_count", removed_state_count="state_count"),
     "ListQuarantined": _under("writes"),
     "Flush": _under("duration"),
+    "UpdateNamespace": _under("settings"),
 }
 
 

@@ -97,6 +97,7 @@ def fill(client: Client, namespace: str) -> None:
     )
     client.call("StoreInteraction", namespace=namespace, sender="ada", content="hello")
     client.call("AddDocument", namespace=namespace, document={"id": "book", "text": "A long book."})
+    client.call("WriteFile", namespace=namespace, path="/file", content="A short file.")
 
 
 def tampered(token: str) -> str:

@@ -144,10 +144,9 @@ BAD: dict[str, Bad] = {
     "NaN in a result": add("result", tool_call_result=pb.ToolCallResult(result=json_value(NAN))),
     "value of no kind in data": add("data", data=struct_pb2.Struct(fields={"a": struct_pb2.Value()})),
     # Metadata and labels
-    "metadata of 9 levels": add("metadata", INVALID, TOO_LARGE, **TEXT, metadata=nested(9)),
-    "metadata of 30 levels": add("metadata", INVALID, TOO_LARGE, **TEXT, metadata=nested(30)),
-    "metadata of 17 KiB": add(
-        "metadata", INVALID, TOO_LARGE, **TEXT, metadata=struct({"a": "x" * 17 * 1024})
+    "metadata of 33 levels": add("metadata", INVALID, TOO_LARGE, **TEXT, metadata=nested(33)),
+    "metadata of 65 KiB": add(
+        "metadata", INVALID, TOO_LARGE, **TEXT, metadata=struct({"a": "x" * 65 * 1024})
     ),
     "NaN in metadata": add("metadata", **TEXT, metadata=numbers(NAN)),
     "infinity in metadata": add("metadata", **TEXT, metadata=numbers(INFINITY)),
@@ -318,8 +317,8 @@ ALLOWED: dict[str, dict[str, Any]] = {
     "vector of one": {"text": "x", "embedding": vector(-0.5)},
     "biggest vector": {"text": "x", "embedding": vector(3.4e38, -3.4e38)},
     "smallest vector": {"text": "x", "embedding": vector(1e-45, 0)},
-    "metadata of 8 levels": {"text": "x", "metadata": nested(8)},
-    "metadata of 16 KiB": {"text": "x", "metadata": struct({"a": "x" * (16 * 1024 - 8)})},
+    "metadata of 32 levels": {"text": "x", "metadata": nested(32)},
+    "metadata of 64 KiB": {"text": "x", "metadata": struct({"a": "x" * (64 * 1024 - 8)})},
     "64 labels": {"text": "x", "labels": {str(i): "" for i in range(64)}},
     "longest label": {"text": "x", "labels": {"ä" * 32: "ä" * 128}},
     "longest id": {"text": "x", "id": "ä" * 64},

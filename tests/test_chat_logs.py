@@ -154,7 +154,7 @@ def test_fields_that_are_not_known_are_kept() -> None:
 
 def test_unknown_fields_too_deep_for_metadata_are_kept_as_json() -> None:
     deep: Any = "end"
-    for _ in range(10):
+    for _ in range(31):
         deep = [deep]
     item, _ = read_message({"role": "user", "content": "x", "deep": deep})
     assert item.metadata == {"openai": {"deep": json.dumps(deep)}}
@@ -358,7 +358,7 @@ BAD = [
     ('{"messages": 5}', '"messages" is not a list'),
     ('{"role": "user", "content": "x", "n": NaN}', "NaN is not a JSON number"),
     ('{"role": "user", "content": "\\ud83d"}', "half of a surrogate pair"),
-    ('{"role": "user", "content": "x", "blob": "%s"}' % ("x" * 20000), "the fields blob take 200.. bytes"),
+    ('{"role": "user", "content": "x", "blob": "%s"}' % ("x" * 70000), "the fields blob take 700.. bytes"),
     ('{"txt": "x"}', 'no field named "txt"'),
     ('{"kind": "item"}', "an item needs"),
     ('{"kind": "fact"}', '"kind" is "item" or "state"'),

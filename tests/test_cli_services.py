@@ -65,11 +65,12 @@ def moved(run: Run) -> tuple[str, str]:
 def test_the_commands_that_there_are() -> None:
     names = {
         group: command.list_commands(click.Context(command))
-        for group in ("memories", "documents")
+        for group in ("memories", "documents", "files")
         if isinstance(command := main.get_command(click.Context(main), group), click.Group)
     }
     assert set(names["memories"]) == {"save", "search", "list", "delete", "preload", "extract", "export"}
     assert set(names["documents"]) == {"add", "list", "get", "search", "delete"}
+    assert set(names["files"]) == {"read", "write", "edit", "rename", "delete", "list", "search"}
 
 
 def test_the_choices_are_those_of_the_client() -> None:
@@ -85,7 +86,7 @@ def test_the_choices_are_those_of_the_client() -> None:
 
 def test_the_commands_load_no_server_and_help_no_grpc() -> None:
     heavy = {"numpy", "openai", "hnswlib", "apsw", "uvloop", "memory_service.server", "grpc"}
-    modules = "memory_service.cli.memories, memory_service.cli.documents"
+    modules = "memory_service.cli.memories, memory_service.cli.documents, memory_service.cli.files"
     code = f"import sys, {modules}; print({heavy!r} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
@@ -361,3 +362,47 @@ def test_options_come_from_the_environment(server: ServerProcess, namespace: str
     assert result.exit_code == 0, result.stderr
     result = CliRunner(env=environment).invoke(main, ["memories", "list"])
     assert re.fullmatch(r"\S+ .* project .* My boat is nearly done\n", result.stdout)
+
+
+# Files
+
+
+def test_a_file_is_written_edited_read_and_deleted(run: Run, tmp_path: Path) -> None:
+    version = run("files", "write", "/notes/ada.md", stdin="# Ada\nLikes tea.\n").stdout.strip()
+    source = tmp_path / "plan.txt"
+    source.write_bytes("Pack für Porto.\n".encode())
+    run("files", "write", "/plan", str(source), "--expected-version", "0")
+    stale = ("files", "write", "/plan", "-", "--expected-version", "0")
+    assert run(*stale, stdin="x", exit_code=1).stderr.endswith("(VERSION_MISMATCH)\n")
+    edit = ("files", "edit", "/notes/ada.md")
+    run(*edit, "--replace", "tea", "coffee", "--expected-version", version)
+    run(*edit, "--insert", "1", "Lives in Porto.")
+    run(*edit, "--append", "The end.\n")
+    assert run(*edit, "--replace", "none", "x", exit_code=1).stderr.endswith("(OCCURRENCE_MISMATCH)\n")
+    assert "is required" in run(*edit, exit_code=2).stderr
+    text = "# Ada\nLives in Porto.\nLikes coffee.\nThe end.\n"
+    assert run("files", "read", "/notes/ada.md").stdout == text
+    assert (
+        run("files", "read", "/notes/ada.md", "--start-line", "4", "--end-line", "-1").stdout == "The end.\n"
+    )
+    assert run("files", "read", "/notes/ada.md", "--version", version).stdout == "# Ada\nLikes tea.\n"
+    cut = run("files", "read", "/notes/ada.md", "--max-characters", "7")
+    assert (cut.stdout, cut.stderr) == ("# Ada\n", "note: more follows after line 1 of 4\n")
+    (whole,) = json_lines(run("files", "read", "/plan", "--json"))
+    assert whole["line_count"] == 1
+    source.write_bytes(b"\xff")
+    assert "is not UTF-8" in run("files", "write", "/plan", str(source), exit_code=1).stderr
+
+
+def test_files_are_listed_searched_renamed_and_deleted(run: Run) -> None:
+    run("files", "write", "/a/otters.md", stdin="Otters sleep\nholding hands.\n")
+    run("files", "write", "/b", stdin="The train leaves at noon.\n")
+    rows = [row.split()[-1] for row in run("files", "list").stdout.splitlines()]
+    assert rows == ["/a/", "/a/otters.md", "/b"]
+    assert len(run("files", "list", "--depth", "1").stdout.splitlines()) == 2
+    found = run("files", "search", "otters", "--path", "/a", "--limit", "1", "--max-characters", "100").stdout
+    assert "/a/otters.md:1-2" in found
+    assert run("files", "rename", "/a", "/c/d").stdout == "renamed 1 files\n"
+    assert run("files", "delete", "/c", exit_code=1).stderr.endswith("(FOLDER_NOT_EMPTY)\n")
+    assert run("files", "delete", "/c", "--recursive").stdout == "deleted 1 files\n"
+    assert run("files", "read", "/c/d/otters.md", exit_code=1).stderr.endswith("(FILE_NOT_FOUND)\n")

@@ -309,7 +309,7 @@ def test_what_is_nested_as_deep_as_can_be_sent_is_kept(client: Any, deepest: int
     assert client.get(added.id).content == call
     client.save_state("k", data)
     assert client.load_state("k").value == data
-    for depth in (deepest + 2, 60, 5000):
+    for depth in (deepest + 5, 60, 5000):
         for write in (client.add, lambda data: client.save_state("k", data)):
             with pytest.raises(ValueError, match="nested too deeply"):
                 write({"deep": nested(depth, wrap)})

@@ -66,7 +66,7 @@ _NOT_RETURNED = {
         *("Add", "BatchAdd", "Update", "SaveState", "RenameState"),
         *("StoreInteraction", "StoreResponse", "StoreReflection"),
         # Entries come one by one, whatever page they were on.
-        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "Watch", "Export"),
+        *("List", "ListLabelValues", "ListMemories", "ListDocuments", "ListFiles", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
         # Only the number of deleted items is returned.
         "DeleteWhere",
@@ -193,6 +193,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "EvaluateForStorage": {"result": 1},
         "Add": {"item": {}},
         "AddDocument": {"document": {}},
+        "EditFile": {} if {"replace", "insert"} & request.keys() else {"append": {"text": "x"}},
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
         "UndoWrites": {"since": "2026-01-31T12:30:15Z"},

@@ -1,11 +1,13 @@
-"""MemoryManager of the Python client: six methods with dictionaries as parameters and results."""
+"""MemoryManager of the Python client: methods with dictionaries as parameters and results."""
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -214,28 +216,152 @@ def test_context_puts_what_fits_best_first(memory: MemoryManager) -> None:
 
 
 @pytest.mark.parametrize("missing", ["sender", "content", "timestamp"])
-def test_a_message_that_lacks_something_is_not_stored(memory: MemoryManager, missing: str) -> None:
+def test_a_message_that_lacks_something_is_logged(
+    memory: MemoryManager, missing: str, caplog: pytest.LogCaptureFixture
+) -> None:
     message = message_of("hi")
     del message[missing]
-    with pytest.raises(KeyError, match=missing):
-        memory.store_interaction(message)
+    memory.store_interaction(message)
+    assert memory.retrieve_last_interactions() == []
+    assert f"a message was not stored: KeyError: '{missing}'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "seconds"),
+    [
+        ("2026-01-31T12:30:15.123456+00:00", 1769862615.123456),
+        ("2026-01-31T13:30:15+01:00", 1769862615),
+        ("2026-01-31T12:30:15", datetime(2026, 1, 31, 12, 30, 15).timestamp()),
+        ("2026-01-31", datetime(2026, 1, 31).timestamp()),
+        (1769862615123, 1769862615.123),
+        (1769862615123456.0, 1769862615.123456),
+        ("1769862615.5", 1769862615.5),
+        (0, 0),
+        (-1.5, -1.5),
+    ],
+    ids=str,
+)
+def test_timestamps_come_back_as_they_were_given(
+    api: Api, memory: MemoryManager, namespace: str, timestamp: Any, seconds: float
+) -> None:
+    message = message_of("hi", timestamp=timestamp)
+    memory.store_interaction(message)
+    memory.store_response("hello", message)
+    (found,) = memory.retrieve_last_interactions()
+    assert (found["metadata"]["timestamp"], found["response"]) == (timestamp, "hello")
+    assert api.items(namespace)[0].create_time.ToMicroseconds() == round(seconds * 1_000_000)
+
+
+@pytest.mark.parametrize("timestamp", ["now", None, True, math.nan, math.inf, 1e30, []], ids=str)
+def test_a_message_without_a_time_gets_the_current_one(
+    memory: MemoryManager, timestamp: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = {"sender": "ada", "content": "hi", "timestamp": timestamp}
+    memory.store_interaction(message)
+    memory.store_response("hello", message)
+    (found,) = memory.retrieve_last_interactions()
+    assert (found["content"], found["response"]) == ("hi", "hello")
+    assert "is not a time" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "  ", "x" * 70_000, "\N{SNOWMAN}" * 30_000, "caf\ud800", "nul\0nul"],
+    ids=["empty", "blank", "long", "long in bytes", "surrogate", "nul"],
+)
+def test_every_text_is_stored(memory: MemoryManager, content: str) -> None:
+    message = message_of(content)
+    memory.store_interaction(message)
+    memory.store_response(content, message)
+    memory.store_reflection(content)
+    (found,) = memory.retrieve_last_interactions()
+    whole = content.replace("\ud800", "?")
+    for text in (found["content"], found["response"]):
+        assert text == whole.encode()[: 64 * 1024].decode(errors="ignore")
+
+
+@pytest.mark.parametrize("sender", ["", "s" * 300, "a\nb", 5, None, "caf\ud800"], ids=repr)
+def test_every_sender_is_stored(memory: MemoryManager, sender: Any) -> None:
+    message = message_of("hi", sender=sender)
+    memory.store_interaction(message)
+    memory.store_response("hello", message)
+    assert [each["response"] for each in memory.retrieve_last_interactions()] == ["hello"]
+
+
+@pytest.mark.parametrize("text", [None, 5, b"x", ["x"]], ids=str)
+def test_what_is_no_text_is_logged(
+    memory: MemoryManager, text: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.store_interaction({"sender": "ada", "content": text, "timestamp": 1})
+    memory.store_response(text, message_of("hi"))
+    memory.store_response("hello", text)
+    memory.store_reflection(text)
+    assert [record.levelname for record in caplog.records].count("ERROR") == 4
     assert memory.retrieve_last_interactions() == []
 
 
-@pytest.mark.parametrize("timestamp", ["now", None, True], ids=str)
-def test_a_timestamp_is_a_number(memory: MemoryManager, timestamp: Any) -> None:
-    with pytest.raises(TypeError, match="timestamp"):
-        memory.store_interaction({"sender": "ada", "content": "hi", "timestamp": timestamp})
+def test_an_unusual_query_raises_nothing(memory: MemoryManager) -> None:
+    memory.store_interaction(message_of("a heron"))
+    assert memory.retrieve_relevant_context("") == []
+    assert memory.retrieve_relevant_context("heron " * 20_000) == ["a heron"]
+    assert memory.retrieve_relevant_context("heron \ud800") == ["a heron"]
 
 
-def test_what_the_server_refuses_is_raised(memory: MemoryManager) -> None:
-    with pytest.raises(InvalidArgument) as refused:
-        memory.store_interaction(message_of(""))
-    assert refused.value.field == "content"
-    with pytest.raises(InvalidArgument):
-        memory.retrieve_relevant_context("")
-    with pytest.raises(InvalidArgument):
-        memory.store_reflection("")
+def test_an_invalid_argument_of_a_read_is_named(memory: MemoryManager) -> None:
+    with pytest.raises(InvalidArgument, match="query: "):
+        memory.retrieve_relevant_context(5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="n: "):
+        memory.retrieve_last_interactions("5")  # type: ignore[arg-type]
+
+
+def test_the_context_of_a_conversation_has_its_last_responses(memory: MemoryManager) -> None:
+    for number in range(4):
+        message = message_of(f"question {number}", timestamp=1000 + number)
+        memory.store_interaction(message)
+        if number != 2:
+            memory.store_response(f"answer {number}", message)
+    assert memory.get_conversation_context() == ["answer 0", "answer 1", "answer 3"]
+    assert memory.get_conversation_context(n_pairs=2) == ["answer 3"]
+    recent = memory.retrieve_recent_interactions()
+    assert recent == memory.retrieve_last_interactions(10)
+    assert [each["content"] for each in recent] == [f"question {number}" for number in (3, 2, 1, 0)]
+
+
+def test_a_hybrid_context_has_what_matches_then_what_was_said(memory: MemoryManager) -> None:
+    message = message_of("what do herons eat?")
+    assert memory.get_hybrid_context("herons", {}) == []
+    memory.store_interaction(message)
+    memory.store_response("Fish.", message)
+    matching, said = ["what do herons eat?"], ["So far you have said:", "Fish."]
+    one = {"max_semantic_results": 1}
+    assert memory.get_hybrid_context("herons", one) == matching + said
+    assert memory.get_hybrid_context("herons", {**one, "context_strategy": "semantic"}) == matching
+    assert memory.get_hybrid_context("herons", {**one, "context_strategy": "conversation"}) == said
+    off = {**one, "conversation_memory": {"enabled": False}}
+    assert memory.get_hybrid_context("herons", off) == matching
+    assert memory.get_hybrid_context("herons", {**one, "max_conversation_pairs": 0}) == matching
+
+
+def test_the_configuration_is_kept_and_used(any_server: ServerProcess, namespace: str) -> None:
+    config = {"address": any_server.address, "namespace": namespace, "context_strategy": "conversation"}
+    with MemoryManager(config) as memory:
+        assert memory.config is config
+        message = message_of("what do herons eat?")
+        memory.store_interaction(message)
+        memory.store_response("Fish.", message)
+        assert memory.get_hybrid_context("herons") == ["So far you have said:", "Fish."]
+
+
+def test_without_a_server_what_is_not_stored_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with MemoryManager({"address": "127.0.0.1:1"}) as memory:
+        memory.store_interaction(message_of("hi"))
+        memory.store_response("hello", message_of("hi"))
+        memory.store_reflection("hm")
+    assert [record.message.partition(":")[0] for record in caplog.records] == [
+        "a message was not stored",
+        "a response was not stored",
+        "a reflection was not stored",
+    ]
 
 
 def test_without_a_server_it_says_so() -> None:

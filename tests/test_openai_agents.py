@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from openai.types.responses.response_reasoning_item import Summary
 from memory_client import (
     AsyncMemoryClient,
     ChatMessage,
+    InvalidArgument,
     LimitExceeded,
     MemoryClient,
     ToolCall,
@@ -114,8 +115,61 @@ ODD: list[Any] = [
 async def test_it_is_a_session_of_the_sdk(session: MemorySession) -> None:
     assert isinstance(session, Session)
     assert (session.session_id, session.session_settings) == ("trip", SessionSettings())
-    with pytest.raises(ValueError):
-        MemorySession("", session._client)
+    for id in ("", None):
+        with pytest.raises(InvalidArgument, match="session_id"):
+            MemorySession(id, session._client)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"limt": 5}, {"limit": 5, "x": 1}, {"limit": "many"}, 5, "limit"], ids=str
+)
+async def test_unknown_settings_are_refused(memory: AsyncMemoryClient, settings: Any) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        MemorySession("trip", memory, session_settings=settings)
+    assert caught.value.field == "session_settings"
+
+
+CHANGES: dict[str, tuple[Callable[[MemorySession], Coroutine[Any, Any, Any]], int]] = {
+    "add_items": (lambda session: session.add_items([said("user", "x")] * 300), 600),
+    "pop_item": (lambda session: session.pop_item(), 299),
+    "clear_session": (lambda session: session.clear_session(), 0),
+}
+
+
+@pytest.mark.parametrize(("change", "left"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_cancelled_change_is_completed(
+    session: MemorySession,
+    change: Callable[[MemorySession], Coroutine[Any, Any, Any]],
+    left: int,
+    times: int,
+) -> None:
+    await session.add_items([said("user", "x")] * 300)
+    task = asyncio.create_task(change(session))
+    for _ in range(times):
+        await asyncio.sleep(0)
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(await session.get_items()) == left
+
+
+async def test_a_cancelled_change_that_fails_is_cancelled(session: MemorySession) -> None:
+    task = asyncio.create_task(session.add_items([said("user", "word " * 2_000)] * 2000))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await session.get_items() == []
+
+
+def test_a_session_lives_in_one_event_loop_after_another(server: ServerProcess, namespace: str) -> None:
+    session = MemorySession("trip", AsyncMemoryClient(server.address, namespace=namespace))
+    asyncio.run(session.add_items([said("user", "first")]))
+    asyncio.run(session.add_items([said("user", "second")]))
+    assert asyncio.run(session.pop_item()) == said("user", "second")
+    assert asyncio.run(session.get_items()) == [said("user", "first")]
+    asyncio.run(session._client.close())
 
 
 async def test_items_come_back_verbatim(session: MemorySession) -> None:
@@ -175,7 +229,7 @@ async def test_what_cannot_be_written_writes_nothing(session: MemorySession) -> 
     await session.add_items([said("user", "first")])
     with pytest.raises(LimitExceeded):
         await session.add_items([said("user", "second"), said("user", "x" * 3_000_000)])
-    with pytest.raises(TypeError):
+    with pytest.raises(InvalidArgument, match="items: an item is not JSON"):
         await session.add_items([said("user", "second"), {"role": "user", "content": object()}])  # type: ignore[typeddict-item]
     with pytest.raises(LimitExceeded):
         await session.add_items([said("user", "word " * 2_000)] * 2000)

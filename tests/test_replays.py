@@ -45,6 +45,7 @@ class Prepared:
         self.call("SaveState", key="old", value=json_value(1), description="why it was kept")
         self.call("StoreInteraction", id="said", sender="ada", content="hello", session_id="talk")
         self.call("AddDocument", document={"id": "book", "text": "A long book. " * 40})
+        self.call("WriteFile", path="/d/file", content="A short file.")
         self.london = self.save("User lives in London").memory.id
         self.tea = self.save("User likes green tea").memory.id
 
@@ -66,6 +67,8 @@ class Prepared:
         self.call("SaveState", key="k", value=json_value(2), description="of another")
         self.call("SaveState", key="new", value=json_value(2), description="of another")
         self.save("User lives in Oslo")
+        for each in ("/new", "/d/file", "/e/file"):
+            self.call("WriteFile", path=each, content="Written over.")
         self.call("UpdateMemory", memory={"id": self.tea, "content": "User likes black tea"})
         for each in ("mine", "thought"):
             if not self.client_has(each):
@@ -170,6 +173,14 @@ CASES: dict[str, Fields] = {
     },
     "AddDocument, over another": lambda p: {"document": BOOK, "replace": True},
     "DeleteDocument": lambda p: {"id": "book"},
+    "WriteFile": lambda p: {"path": "/new", "content": "A text.\n" * 9},
+    "WriteFile, over another": lambda p: {"path": "/d/file", "content": ""},
+    "EditFile": lambda p: {"path": "/d/file", "replace": {"old_text": "short", "new_text": "long\n"}},
+    "EditFile, at the end": lambda p: {"path": "/d/file", "append": {"text": " And more."}},
+    "RenameFile": lambda p: {"path": "/d/file", "new_path": "/e/file"},
+    "RenameFile, of a folder": lambda p: {"path": "/d", "new_path": "/e"},
+    "DeleteFile": lambda p: {"path": "/d/file"},
+    "DeleteFile, of a folder": lambda p: {"path": "/d", "recursive": True},
     "EvaluateForStorage": lambda p: {**RESULT, "goal": "contacts", "key": "new", "save": True},
     "EvaluateForStorage, not to save": lambda p: RESULT,
     "EvaluateForStorage, taken": lambda p: {**RESULT, "key": "old", "save": True},
@@ -247,6 +258,11 @@ TOLD_AT_FIRST: dict[str, Callable[[Any], bool]] = {
     "HandleMessage": lambda a: a.outcome == 2 and a.message.id == "message" and len(a.fragments) == 1,
     "HandleMessage, for nothing": lambda a: a.outcome == 4,
     "AddDocument": lambda a: a.document.fragment_count > 3,
+    "WriteFile": lambda a: a.created and a.line_count == 9 and len(a.degraded) == 1,
+    "EditFile": lambda a: a.line_count == 2 and a.start_line == 1,
+    "RenameFile": lambda a: a.renamed_count == 1 and a.version,
+    "RenameFile, of a folder": lambda a: a.renamed_count == 1 and not a.version,
+    "DeleteFile, of a folder": lambda a: a.deleted_count == 1,
     "EvaluateForStorage": lambda a: a.saved and a.HasField("entry"),
     "EvaluateForStorage, taken": lambda a: not a.saved and len(a.failures) == 1,
     "UndoWrites, of all": lambda a: a.removed_count > 5,

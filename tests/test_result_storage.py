@@ -466,7 +466,7 @@ def test_a_result_is_required(api: Api, namespace: str) -> None:
     [
         ({"result": "x" * (1 << 20)}, "result"),
         ({"goal": "x" * (16 * 1024 + 1)}, "goal"),
-        ({"arguments": struct({"a": "x" * 16 * 1024})}, "arguments"),
+        ({"arguments": struct({"a": "x" * 64 * 1024})}, "arguments"),
     ],
 )
 def test_what_is_over_a_limit_is_refused(

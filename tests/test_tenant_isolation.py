@@ -102,6 +102,7 @@ class Tenant:
         for number in range(2):
             text = f"A long book about {word}. It has a heron and a fish. " * 40
             self.call("AddDocument", document={"id": f"book-{number}", "text": text, "title": word})
+            self.call("WriteFile", path=f"/file-{number}" if number else "/file", content=text)
 
 
 def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
@@ -251,6 +252,8 @@ def page_tokens(tenant: Tenant) -> list[str]:
     for method in REACHING:
         if "next_page_token" not in method.output_type.fields_by_name:
             continue
+        if method.name in ("ListItemVersions", "ListStateVersions"):
+            continue  # The tenant has nothing with two versions, so there is no second page.
         request: Any = questions(method, tenant)[-1]
         holder = request.options if "options" in method.input_type.fields_by_name else request
         if "page_size" not in holder.DESCRIPTOR.fields_by_name:
@@ -339,6 +342,8 @@ def test_nothing_of_one_tenant_shows_in_the_answers_to_another(tenants: Tenants)
         for way in ways_to_text(method.input_type):
             if method.name == "BatchWrite" and way[-1].name == "filter":
                 continue  # Alone it deletes everything of the tenant's own; DeleteWhere has the same filter.
+            if way[-1].name == "old_text":
+                continue  # It is compared with the tenant's own file, which other attempts change.
             for values in attempts(way, names, tokens):
                 shapes = []
                 for value in values:

@@ -19,7 +19,7 @@ WRITES = {
     for name, method in vars(base).items()
     if inspect.isfunction(method) and "by" in inspect.signature(method).parameters
 }
-CONVENIENT = {"add_items", "replace_item"}
+CONVENIENT = {"add_items", "replace_item", "delete_item"}
 """Cases of `write` that the domain does not need: it calls `write` itself."""
 DOMAIN = sorted((PACKAGE / "domain").rglob("*.py"))
 

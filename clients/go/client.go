@@ -39,6 +39,7 @@ type connection struct {
 	userMemories memoryv1.UserMemoryServiceClient
 	interactions memoryv1.InteractionServiceClient
 	knowledge    memoryv1.KnowledgeServiceClient
+	files        memoryv1.FileServiceClient
 	overseer     memoryv1.OverseerServiceClient
 	admin        memoryv1.AdminServiceClient
 	health       grpc_health_v1.HealthClient
@@ -101,6 +102,7 @@ func (c *connection) dial(addresses []string, settings *dialSettings) error {
 	c.userMemories = memoryv1.NewUserMemoryServiceClient(c.channel)
 	c.interactions = memoryv1.NewInteractionServiceClient(c.channel)
 	c.knowledge = memoryv1.NewKnowledgeServiceClient(c.channel)
+	c.files = memoryv1.NewFileServiceClient(c.channel)
 	c.overseer = memoryv1.NewOverseerServiceClient(c.channel)
 	c.admin = memoryv1.NewAdminServiceClient(c.channel)
 	c.health = grpc_health_v1.NewHealthClient(c.channel)

@@ -45,6 +45,7 @@ func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) 
 	converted.MinTrust, converted.Sources = o.MinTrust, sources
 	converted.Rerank = o.Rerank
 	converted.RecordUsage = o.RecordUsage
+	converted.OrderBy = o.OrderBy
 	return converted, nil
 }
 
@@ -75,6 +76,9 @@ func (o *MemoryRetrieveOptions) numbers() (*memoryv1.RetrieveOptions, error) {
 	if converted.PageSize, err = int32From(o.PageSize, "options.page_size"); err != nil {
 		return nil, err
 	}
+	if converted.Skip, err = int32From(o.Skip, "options.skip"); err != nil {
+		return nil, err
+	}
 	if o.MaxTokens != nil {
 		tokens, err := int32From(*o.MaxTokens, "options.max_tokens")
 		if err != nil {
@@ -93,6 +97,7 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 	rest.MinTrust, rest.Sources = nil, nil
 	rest.StartTime, rest.EndTime = time.Time{}, time.Time{}
 	rest.NewestFirst, rest.IncludeEmbeddings, rest.PageSize = false, false, 0
+	rest.OrderBy, rest.Skip = "", 0
 	if !rest.areDefaults() {
 		return nil, invalidArgument("", "a list takes no options for queries and limits")
 	}
@@ -108,8 +113,14 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	skip, err := int32From(o.Skip, "skip")
+	if err != nil {
+		return nil, err
+	}
 	return &memoryv1.ListRequest{
 		PageSize:         pageSize,
+		OrderBy:          o.OrderBy,
+		Skip:             skip,
 		SessionId:        o.SessionID,
 		Labels:           o.Labels,
 		StartTime:        timeFrom(o.StartTime),

@@ -24,7 +24,9 @@
 //     [Client.RetrieveRelevantContext] and others; documents: [Client.AddDocument],
 //     [Client.SearchFragments] and others; decisions: [Client.CheckRelevance],
 //     [Client.EvaluateForStorage]
-//   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats],
+//   - files for a model's notes: [Client.ReadFile], [Client.WriteFile], [Client.EditFile],
+//     [Client.RenameFile], [Client.DeleteFile], [Client.ListFiles], [Client.SearchFiles]
+//   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats], [Client.UpdateNamespace],
 //     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites],
 //     [Client.ListQuarantined], [Client.ReviewQuarantined], [Client.Flush], [Client.Backup], [Client.Health]
 //

@@ -190,6 +190,10 @@ func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 		return unsupported("query")
 	case o.Filter != "":
 		return unsupported("filter")
+	case o.OrderBy != "":
+		return unsupported("order_by")
+	case o.Skip != 0:
+		return unsupported("skip")
 	case o.MaxTokens != nil:
 		return unsupported("max_tokens")
 	case o.MinTrust != nil:
@@ -206,6 +210,8 @@ func (o *MemoryRetrieveOptions) checkRanges() error {
 		return invalidArgument("options.limit", "options.limit: must be -1 (no limit), 0 or more")
 	case o.PageSize < 0:
 		return invalidArgument("options.page_size", "options.page_size: must not be negative")
+	case o.Skip < 0:
+		return invalidArgument("options.skip", "options.skip: must not be negative")
 	case o.ContextWindow < 0:
 		return invalidArgument("options.context_window", "options.context_window: must not be negative")
 	case o.MaxTokens != nil && *o.MaxTokens < 1:
@@ -222,6 +228,12 @@ func (o *MemoryRetrieveOptions) checkQuery() error {
 		return invalidArgument("options.rerank", "options.rerank: only with a query text")
 	}
 	if o.Query != "" || o.QueryEmbedding != nil {
+		switch {
+		case o.OrderBy != "":
+			return invalidArgument("options.order_by", "options.order_by: cannot be given together with a query")
+		case o.Skip != 0:
+			return invalidArgument("options.skip", "options.skip: cannot be given together with a query")
+		}
 		return nil
 	}
 	switch {

@@ -12,13 +12,15 @@ type ItemKind string
 
 // The kinds of items.
 const (
-	KindPlain      ItemKind = "plain"       // Added by Add. An empty kind means the same.
-	KindMessage    ItemKind = "message"     // A message of [Client.StoreInteraction].
-	KindResponse   ItemKind = "response"    // A response of [Client.StoreResponse].
-	KindReflection ItemKind = "reflection"  // A reflection of [Client.StoreReflection].
-	KindUserMemory ItemKind = "user_memory" // A fact of [Client.SaveMemory].
-	KindDocument   ItemKind = "document"    // A document of [Client.AddDocument].
-	KindFragment   ItemKind = "fragment"    // A fragment of a document.
+	KindPlain        ItemKind = "plain"         // Added by Add. An empty kind means the same.
+	KindMessage      ItemKind = "message"       // A message of [Client.StoreInteraction].
+	KindResponse     ItemKind = "response"      // A response of [Client.StoreResponse].
+	KindReflection   ItemKind = "reflection"    // A reflection of [Client.StoreReflection].
+	KindUserMemory   ItemKind = "user_memory"   // A fact of [Client.SaveMemory].
+	KindDocument     ItemKind = "document"      // A document of [Client.AddDocument].
+	KindFragment     ItemKind = "fragment"      // A fragment of a document.
+	KindFile         ItemKind = "file"          // A file of [Client.WriteFile].
+	KindFileFragment ItemKind = "file_fragment" // A fragment of a file.
 )
 
 // SourceKind is where the content of an item comes from. Empty: unknown; in an item to be added: derived
@@ -80,7 +82,7 @@ type Item struct {
 	// Labels are for exact matching, as in {"topic": "travel"}. At most 64; a key has 1 to 64 bytes, a
 	// value at most 256.
 	Labels map[string]string
-	// Metadata are JSON values stored with the item: at most 16 KiB, 8 levels deep.
+	// Metadata are JSON values stored with the item: at most 64 KiB, 32 levels deep.
 	Metadata map[string]any
 	// Embedding is the content's vector: 1 to 4096 finite numbers. Nil when added: the server embeds
 	// the text. Returned only if requested.

@@ -151,7 +151,7 @@ func (c *Client) Get(ctx context.Context, id MemoryItemId, options ...MemoryRetr
 // few items are in memory at a time.
 //
 // It takes [WithSession], [WithLabels], [WithTimeRange], [WithFilter], [WithKinds], [WithEmbeddings],
-// [WithNewestFirst] and [WithPageSize], and refuses the options for queries and limits.
+// [WithNewestFirst], [WithOrderBy], [WithSkip] and [WithPageSize], and refuses the options for queries and limits.
 func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption) iter.Seq2[*Item, error] {
 	wanted := retrieveOptionsFrom(options)
 	return paged(func(token string) ([]*Item, string, error) {

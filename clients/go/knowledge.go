@@ -41,7 +41,7 @@ type Document struct {
 	SessionID string
 	// Labels for exact matching, as in {"topic": "travel"}. Searches for fragments also match them.
 	Labels map[string]string
-	// Metadata are JSON values stored with the document. At most 16 KiB as JSON.
+	// Metadata are JSON values stored with the document. At most 64 KiB as JSON.
 	Metadata map[string]any
 	// CreateTime is when the text was created. Zero when added: now.
 	CreateTime time.Time

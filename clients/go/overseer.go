@@ -41,7 +41,7 @@ type EvaluateForStorageOptions struct {
 	Goal string
 	// Save saves the result if the decision is to keep it. False: the decision is only returned.
 	Save bool
-	// Arguments of the tool call, at most 16 KiB as JSON. Nil: unknown.
+	// Arguments of the tool call, at most 64 KiB as JSON. Nil: unknown.
 	Arguments map[string]any
 	// IsError reports that the tool failed; such a result is never kept.
 	IsError bool

@@ -73,4 +73,13 @@ const (
 	ReasonVersionNotFound Reason = "VERSION_NOT_FOUND"
 	// ReasonVersionIsCurrent: the current version cannot be redacted.
 	ReasonVersionIsCurrent Reason = "VERSION_IS_CURRENT"
+	// ReasonFileNotFound: the namespace has no file at this path.
+	ReasonFileNotFound Reason = "FILE_NOT_FOUND"
+	// ReasonFileAlreadyExists: there is a file or a folder at this path.
+	ReasonFileAlreadyExists Reason = "FILE_ALREADY_EXISTS"
+	// ReasonFolderNotEmpty: the path is a folder, which only [WithRecursive] deletes.
+	ReasonFolderNotEmpty Reason = "FOLDER_NOT_EMPTY"
+	// ReasonOccurrenceMismatch: the text to replace does not occur exactly once; Metadata["occurrences"] says
+	// how often.
+	ReasonOccurrenceMismatch Reason = "OCCURRENCE_MISMATCH"
 )

@@ -80,6 +80,10 @@ type MemoryRetrieveOptions struct {
 	IncludeEmbeddings bool `json:"include_embeddings,omitempty"`
 	// NewestFirst reverses the order of a list.
 	NewestFirst bool `json:"newest_first,omitempty"`
+	// OrderBy is a field by which items are ordered, see [WithOrderBy]. Empty: insertion order.
+	OrderBy string `json:"order_by,omitempty"`
+	// Skip is the number of items to leave out, see [WithSkip].
+	Skip int `json:"skip,omitempty"`
 	// PageSize is how many items are fetched at a time. 0: the server decides.
 	PageSize int `json:"page_size,omitempty"`
 }
@@ -224,6 +228,18 @@ func WithEmbeddings() MemoryRetrieveOption {
 // WithNewestFirst reverses the order of [Client.ListItems]. Retrieve does not take it.
 func WithNewestFirst() MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.NewestFirst = true }
+}
+
+// WithOrderBy orders items by "create_time", "update_time", "revision" or "metadata.KEY"; " desc" after it
+// reverses the order. Items without the value come last. Not with a query.
+func WithOrderBy(field string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.OrderBy = field }
+}
+
+// WithSkip leaves out this many items at the beginning; a retrieval without [WithOrderBy] leaves out the
+// newest. Not with a query.
+func WithSkip(items int) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Skip = items }
 }
 
 // WithPageSize sets how many items are fetched at a time, at most 1000. Without it: chosen by the server.

@@ -26,6 +26,8 @@ type writeSettings struct {
 	onDuplicate      OnDuplicate
 	dryRun           bool
 	keepDerived      bool
+	expectedSHA256   string
+	recursive        bool
 
 	given []writeOptionName
 }
@@ -42,6 +44,8 @@ const (
 	onDuplicateOption      writeOptionName = "WithOnDuplicate"
 	dryRunOption           writeOptionName = "WithDryRun"
 	keepDerivedOption      writeOptionName = "WithKeepDerived"
+	expectedSHA256Option   writeOptionName = "WithExpectedSHA256"
+	recursiveOption        writeOptionName = "WithRecursive"
 )
 
 // WithRequestID sets the id of a write, which makes retries safe: a write with the same id and contents
@@ -63,8 +67,8 @@ func WithExpectedRevision(revision int64) WriteOption {
 	})
 }
 
-// WithExpectedVersion makes a write of a state, fact or document conditional: it happens only if this is
-// its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
+// WithExpectedVersion makes a write of a state, fact, document or file conditional: it happens only if this
+// is its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, expectedVersionOption)
@@ -102,6 +106,23 @@ func WithDryRun() WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, dryRunOption)
 		s.dryRun = true
+	})
+}
+
+// WithExpectedSHA256 makes a write of a file conditional: it happens only if its content has this SHA-256,
+// in hexadecimal, and otherwise returns [ErrConflict].
+func WithExpectedSHA256(digest string) WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, expectedSHA256Option)
+		s.expectedSHA256 = digest
+	})
+}
+
+// WithRecursive makes [Client.DeleteFile] delete a folder with everything below it.
+func WithRecursive() WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, recursiveOption)
+		s.recursive = true
 	})
 }
 

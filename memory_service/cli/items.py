@@ -29,6 +29,13 @@ _FILTER = option(
     default="",
     help="""Only items that match, such as 'labels.topic = "travel" AND role = user'.""",
 )
+_ORDER_BY = option(
+    "--order-by",
+    default="",
+    help="Field that orders the items: create_time, update_time, revision or metadata.KEY, such as "
+    "'update_time desc'.",
+)
+_SKIP = option("--skip", default=0, help="Number of items to leave out at the beginning.")
 _KEEP_DERIVED = option("--keep-derived", is_flag=True, help="Keep what was made only from the deleted items.")
 _ROLES = click.Choice(["system", "user", "assistant", "tool"])
 _KINDS = click.Choice(["plain", "message", "response", "reflection"])
@@ -114,6 +121,8 @@ def add(
 @option("--max-tokens", type=int, help="Estimated tokens of all texts together; default: no limit.")
 @option("--rerank", is_flag=True, help="Reorder the best items with the server's reranker.")
 @option("--record-usage", is_flag=True, help="Count each item as used once.")
+@_ORDER_BY
+@_SKIP
 @client_command
 def retrieve(
     session: Session,
@@ -151,9 +160,11 @@ def retrieve(
 @min_trust_option
 @sources_option
 @option("--newest-first", is_flag=True, help="Newest item first.")
+@_ORDER_BY
+@_SKIP
 @client_command
 def list_items(session: Session, limit: int, **asked: Any) -> None:
-    """Print the items in insertion order: id, time, speaker, text."""
+    """Print the items in insertion order or by a field: id, time, speaker, text."""
     items = session.client.list_items(**asked)
     for item in itertools.islice(items, limit if limit >= 0 else None):
         session.tell(item, rendering.item_row(item))

@@ -163,6 +163,8 @@ class Checks:
             raise InvalidArgument(f"{field}.content", "is required")
         if draft.facet is not None and draft.facet.kind is ItemKind.DOCUMENT:
             self.document_text(field, draft.content)
+        elif draft.facet is not None and draft.facet.kind is ItemKind.FILE:
+            self.file_text(field, draft.content)
         else:
             self.content(field, draft.content)
         self.size(field, draft.nbytes, "item_bytes_max")
@@ -202,6 +204,12 @@ class Checks:
         if not isinstance(content, TextPart) or not content.text:
             raise InvalidArgument(f"{field}.text", "is required")
         self.size(f"{field}.text", len(content.text.encode()), "document_bytes_max")
+
+    def file_text(self, field: str, content: Content) -> None:
+        """Check the text of a file, which may be empty."""
+        if not isinstance(content, TextPart):
+            raise InvalidArgument(f"{field}.text", "is required")
+        self.size(f"{field}.text", len(content.text.encode()), "file_bytes_max")
 
     def expiry(self, field: str, expire_us: int | None, ttl_us: int | None, now_us: int) -> None:
         """Check an expiry time or time to live."""

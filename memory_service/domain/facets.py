@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from memory_service.data_model import Facet, ItemKind
 from memory_service.domain.documents import KeptDocument, KeptFragment
 from memory_service.domain.facts.imported import MEMORY_CHARS_MAX, VERSION_MAX, ImportedFact
+from memory_service.domain.file_items import KeptFile
+from memory_service.domain.file_paths import PATH_BYTES_MAX, fault_of_path, tags_of
 from memory_service.domain.interactions import SENDER_BYTES_MAX
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
@@ -19,7 +21,9 @@ _TAGS_MAX = 8
 _TAG_KEY_CHARS_MAX = 64
 # A tag holds an id, a session or a sender, none of which is longer.
 _TAG_CHARS_MAX = 256
-_TEXTS = frozenset({ItemKind.USER_MEMORY, ItemKind.DOCUMENT, ItemKind.FRAGMENT})
+_TEXTS = frozenset(
+    {ItemKind.USER_MEMORY, ItemKind.DOCUMENT, ItemKind.FRAGMENT, ItemKind.FILE, ItemKind.FILE_FRAGMENT}
+)
 _PATH = re.compile(r"`\$\.?([\w.\[\]]*)`$")
 _TagKey = Annotated[str, msgspec.Meta(max_length=_TAG_KEY_CHARS_MAX)]
 _Tag = Annotated[str, msgspec.Meta(max_length=_TAG_CHARS_MAX)]
@@ -65,6 +69,27 @@ class _OfDocument(msgspec.Struct):
     tags: _Tags = {}
 
 
+class _File(KeptFile, kw_only=True):
+    path: Annotated[str, msgspec.Meta(max_length=PATH_BYTES_MAX)]
+
+    def __post_init__(self) -> None:
+        if fault_of_path(self.path):
+            raise ValueError("is not a path")
+
+
+class _OfFile(msgspec.Struct):
+    attributes: _File
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return tags_of(self.attributes.path)
+
+
+class _OfFileFragment(msgspec.Struct):
+    tags: dict[Literal["file"], _Id]
+    attributes: dict[str, str] = {}
+
+
 class _OfFragment(msgspec.Struct):
     attributes: _Fragment
     tags: _Tags = {}
@@ -87,6 +112,8 @@ _READERS: dict[ItemKind, msgspec.json.Decoder[Any]] = {
     ItemKind.USER_MEMORY: msgspec.json.Decoder(_OfFact),
     ItemKind.DOCUMENT: msgspec.json.Decoder(_OfDocument),
     ItemKind.FRAGMENT: msgspec.json.Decoder(_OfFragment),
+    ItemKind.FILE: msgspec.json.Decoder(_OfFile),
+    ItemKind.FILE_FRAGMENT: msgspec.json.Decoder(_OfFileFragment),
 }
 
 

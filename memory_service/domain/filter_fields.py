@@ -32,7 +32,7 @@ _MAPS = (FieldName.LABELS, FieldName.METADATA)
 _EQUALITIES = (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS)
 _ROLES: dict[str, Operand] = {role.value: role.value for role in Role}
 _SOURCES: dict[str, Operand] = {kind.name.lower(): kind.name.lower() for kind in SourceKind}
-_NUMBERS = (FieldName.IMPORTANCE, FieldName.TRUST)
+_NUMBERS = (FieldName.IMPORTANCE, FieldName.TRUST, FieldName.REVISION)
 _WITHOUT_ORDER = (FieldName.ROLE, FieldName.KIND, FieldName.SOURCE)
 _KINDS: dict[str, Operand] = {kind.name.lower(): int(kind) for kind in ItemKind}
 

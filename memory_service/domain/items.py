@@ -35,13 +35,16 @@ from memory_service.domain.item_writing import (
     write_of,
     written_items,
 )
+from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import Attribution, attribute_states, provenance_again
 from memory_service.domain.quarantine import Intended
+from memory_service.domain.result_pages import PageShape
 from memory_service.domain.retrieval import Page, Retrieval, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
 from memory_service.operations import AddItems, Operation, RemoveItem, RemoveItems, ReplaceItem, SaveStates
+from memory_service.ordering import Ordering
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside, each
@@ -254,12 +257,24 @@ class Items:
         page_token: str,
         newest_first: bool,
         include_embedding: bool,
+        order_by: str = "",
+        skip: int = 0,
     ) -> Page:
-        """Return a page of items in the order in which they were added, or in reverse."""
+        """Return a page of items in the order in which they were added, in reverse, or by a field.
+
+        The first `skip` items are left out.
+        """
         self._checks.namespace(namespace)
         self._retrieval.check_selection(selection)
+        self._checks.count("skip", skip)
         size = self._checks.page_size(page_size)
-        scope = ("list", namespace, newest_first, include_embedding, *selection.scope())
+        scope = ("list", namespace, newest_first, include_embedding, order_by, skip, *selection.scope())
+        if order_by:
+            if newest_first:
+                raise InvalidArgument("newest_first", "cannot be given together with order_by")
+            ordering = to_ordering("order_by", order_by, self._checks)
+            shape = PageShape(size, 0, selection.trusts, include_embedding)
+            return await self._ordered(namespace, selection, ordering, skip, shape, scope, page_token)
         bound = int(self._tokens.read(scope, page_token)[0]) if page_token else None
         reading = await self._store.read(namespace)
         info = reading.info
@@ -269,12 +284,33 @@ class Items:
             wanted = selection.to_filter(max_position=bound)
         else:
             wanted = selection.to_filter(min_position=bound or 0)
-        positions = await reading.scan(wanted, size + 1, newest=newest_first)
+        skip = 0 if page_token else skip
+        positions = await reading.scan(wanted, skip + size + 1, newest=newest_first)
         if newest_first:
             positions.reverse()
-        items, rest = await self._retrieval.pages.load_page(reading, positions, size, include_embedding)
+        items, rest = await self._retrieval.pages.load_page(
+            reading, positions[skip:], size, include_embedding
+        )
         token = self._tokens.make(scope, [rest]) if rest is not None else ""
         return Page(items, info.revision, token)
+
+    async def _ordered(
+        self,
+        namespace: str,
+        selection: Selection,
+        ordering: Ordering,
+        skip: int,
+        shape: PageShape,
+        scope: tuple[object, ...],
+        page_token: str,
+    ) -> Page:
+        ordered = self._retrieval.ordered
+        place = ordered.place(scope, page_token, "page_token")
+        reading = await self._store.read(namespace)
+        if reading.info is None:
+            return Page([], 0)
+        page = await ordered.load(reading, selection.to_filter(), ordering, skip, place, shape, scope)
+        return Page(page.items, reading.info.revision, page.next_page_token)
 
     # --- changing -----------------------------------------------------------------------------
 

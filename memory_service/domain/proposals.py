@@ -27,6 +27,7 @@ from memory_service.data_model import (
 from memory_service.deciders.base import Category
 from memory_service.domain.documents import DOCUMENT_TAG
 from memory_service.domain.facts.user_memory import Status
+from memory_service.domain.file_paths import FILE_TAGS
 from memory_service.domain.ids import is_made
 from memory_service.domain.interaction_items import CONTENT_TAG, LINK_TAG, PARTY_TAG, SESSION_TAG
 from memory_service.domain.provenance import provenance_of_caller
@@ -37,6 +38,7 @@ from memory_service.runtime.clock import now_us
 # Tags that services set themselves; an import may bring tags with other keys and values.
 _OUR_TAGS = frozenset(
     {PARTY_TAG, LINK_TAG, CONTENT_TAG, SESSION_TAG, DOCUMENT_TAG, "category", "status", "superseded_by"}
+    | FILE_TAGS
 )
 _OUR_VALUES = frozenset(member.name.lower() for members in (Category, Status) for member in members)
 _NO_TEXTS = frozenset({int, float, bool, type(None)})

@@ -8,7 +8,6 @@ import msgspec
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
-    Hits,
     Item,
     ItemFilter,
     ItemKind,
@@ -23,10 +22,12 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding, pending_items
 from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.neighbours import Window
+from memory_service.domain.ordered_pages import OrderedPages
+from memory_service.domain.ordering import to_ordering
 from memory_service.domain.packing import MISSES_MAX
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.query_understanding import NOTHING, QueryReader
-from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, merged, rank
+from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, rank
 from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
@@ -57,7 +58,7 @@ class Selection(msgspec.Struct):
     kinds: frozenset[ItemKind] = CONVERSATION_KINDS
     tags: tuple[tuple[str, str], ...] = ()
     any_tag: tuple[tuple[str, str], ...] = ()
-    """Tags of which an item must have one at least; empty: any item. Only with a query."""
+    """Tags of which an item must have one at least; empty: any item."""
     min_trust: float | None = None
     sources: frozenset[SourceKind] | None = None
     """None: any."""
@@ -78,15 +79,11 @@ class Selection(msgspec.Struct):
             self.sources is None or item.source in self.sources
         )
 
-    def one_by_one(self) -> list[ItemFilter]:
-        """Return filters that together accept the wanted items, one for each of `any_tag`."""
-        return [msgspec.structs.replace(self, tags=(*self.tags, tag)).to_filter() for tag in self.any_tag]
-
     def to_filter(self, min_position: int = 0, max_position: int | None = None) -> ItemFilter:
         """Return the filter for a store."""
         return ItemFilter(
             now_us(), self.session_id, tuple(self.labels.items()), self.start_us, self.end_us,
-            min_position, max_position, self.kinds, self.tags, self.predicate,
+            min_position, max_position, self.kinds, self.tags, self.predicate, self.any_tag,
         )  # fmt: skip
 
 
@@ -122,6 +119,8 @@ class RetrieveOptions(msgspec.Struct):
     max_tokens: int | None = None
     rerank: bool = False
     record_usage: bool = False
+    order_by: str = ""
+    skip: int = 0
 
     @property
     def has_query(self) -> bool:
@@ -174,6 +173,7 @@ class Retrieval:
         self._item_bytes = item_bytes
         self._reranking = reranking
         self.pages = ResultPages(item_bytes, checks.limits.page_bytes_max)
+        self.ordered = OrderedPages(tokens, self.pages)
         self._store = store
         self._embedding = embedding
         self._checks = checks
@@ -185,7 +185,12 @@ class Retrieval:
         """Return the newest items, or the best for a query."""
         self._check(namespace, options)
         limit = DEFAULT_LIMIT if options.limit is None else options.limit
-        page = await (self._best if options.has_query else self._newest)(namespace, options, limit)
+        if options.has_query:
+            page = await self._best(namespace, options, limit)
+        elif options.order_by:
+            page = await self._in_order(namespace, options, limit)
+        else:
+            page = await self._newest(namespace, options, limit)
         if options.record_usage and page.items:
             positions = [item.position for item in page.items]
             await self._store.record_uses(namespace, positions, by=present_caller())
@@ -210,8 +215,12 @@ class Retrieval:
             checks.count("options.page_size", options.page_size)
         if options.min_score is not None and options.min_score != options.min_score:
             raise InvalidArgument("options.min_score", "is not a number")
+        checks.count("options.skip", options.skip)
         if not options.has_query:
             self._check_no_query(options)
+        elif options.order_by or options.skip:
+            name = "order_by" if options.order_by else "skip"
+            raise InvalidArgument(f"options.{name}", "cannot be given together with a query")
         elif options.rerank and not options.query_text:
             raise InvalidArgument("options.rerank", "needs a query_text")
 
@@ -229,6 +238,8 @@ class Retrieval:
         ):
             if given:
                 raise InvalidArgument(f"options.{name}", "needs a query")
+        if options.order_by and options.max_tokens is not None:
+            raise InvalidArgument("options.max_tokens", "cannot be given together with order_by")
 
     def check_selection(self, selection: Selection, prefix: str = "") -> None:
         """Check the conditions, and parse the filter."""
@@ -253,7 +264,7 @@ class Retrieval:
     async def _newest(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
         scope = (
             "newest", namespace, limit, options.include_embedding, options.context_window, options.max_tokens,
-            *options.selection.scope(),
+            options.skip, *options.selection.scope(),
         )  # fmt: skip
         shape = self._shape(options)
         place = (
@@ -270,7 +281,10 @@ class Retrieval:
         else:
             last = info.revision
             wanted = options.selection.to_filter(max_position=last)
-            positions = await reading.scan(wanted, limit, newest=True)
+            positions = await reading.scan(wanted, limit if limit < 0 else limit + options.skip, newest=True)
+            if options.skip:
+                positions = positions[: -options.skip]
+                last = positions[-1] if positions else last
             if options.max_tokens is not None:
                 fitting = await self.pages.first_that_fits(reading, positions, shape, options.max_tokens)
                 positions = positions[fitting:]
@@ -283,6 +297,22 @@ class Retrieval:
         page.revision = info.revision
         page.next_page_token = self._tokens.make(scope, [begin, rest, last]) if rest is not None else ""
         return page
+
+    async def _in_order(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
+        """Return the first items in the order of a field."""
+        ordering = to_ordering("options.order_by", options.order_by, self._checks)
+        scope = (
+            "ordered", namespace, limit, options.include_embedding, options.context_window, options.order_by,
+            options.skip, *options.selection.scope(),
+        )  # fmt: skip
+        place = self.ordered.place(scope, options.page_token, "options.page_token", limit)
+        reading = await self._store.read(namespace)
+        info = reading.info
+        if info is None or limit == 0:
+            return Page([], info.revision if info else 0)
+        wanted, shape = options.selection.to_filter(), self._shape(options)
+        page = await self.ordered.load(reading, wanted, ordering, options.skip, place, shape, scope)
+        return Page(page.items, info.revision, page.next_page_token, windows=page.windows)
 
     async def _surrounded(
         self, reading: Reading, positions: list[int], options: RetrieveOptions, begin: int, first: int
@@ -408,29 +438,14 @@ class Retrieval:
             nearest = max(_NEAREST_MIN, limit)
         candidates = min(candidates, max(info.item_count, 1))
         nearest = min(nearest, candidates)
-        selection = options.selection
-        if selection.any_tag:
-            filters = selection.one_by_one()
-            queries = [
-                SearchQuery(wanted, candidates, vector, text, nearest, described) for wanted in filters
-            ]
-            hits = await self._search(reading, queries)
-        else:
-            query = SearchQuery(selection.to_filter(), candidates, vector, text, nearest, described)
-            hits = await reading.search(query)
+        wanted = options.selection.to_filter()
+        hits = await reading.search(SearchQuery(wanted, candidates, vector, text, nearest, described))
         boosts = await boosted(reading, hits, scoring, asked) if asked is not NOTHING else None
         ranked = rank(hits, scoring, boosts, limit, explain=options.explain)
         if options.min_score is not None:
             least = options.min_score
             ranked.order = [pair for pair in ranked.order if pair[0] >= least]
         return ranked
-
-    async def _search(self, reading: Reading, queries: Sequence[SearchQuery]) -> Hits:
-        """Return the hits of all queries, each item once.
-
-        The queries run one after the other: a hundred at once would fill the queue of searches.
-        """
-        return merged([await reading.search(query) for query in queries])
 
     async def _cut(
         self,

@@ -21,11 +21,12 @@ from memory_service.data_model import (
 )
 
 _CHARS_MAX = 64 * 1024
+_WHOLE = frozenset({ItemKind.DOCUMENT, ItemKind.FILE})
 
 
 def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     """Return the text of an item, including the speaker's name."""
-    if kind is ItemKind.DOCUMENT:
+    if kind in _WHOLE:
         return ""  # It is found by its fragments.
     if isinstance(content, TextPart):
         return content.text

@@ -23,8 +23,8 @@ _ROLES = {
 }
 _TIME_FIELDS = ("created_at", "create_time", "created", "timestamp")
 _SESSION_FIELDS = ("session_id", "conversation_id")
-_METADATA_BYTES_MAX = 16 * 1024
-_METADATA_DEPTH_MAX = 8
+_METADATA_BYTES_MAX = 64 * 1024
+_METADATA_DEPTH_MAX = 32
 _ID_BYTES_MAX = 128
 _MILLISECONDS_FROM = 1e11
 """Unix times from here on are milliseconds: in seconds, this is the year 5138."""

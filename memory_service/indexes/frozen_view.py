@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.data_model import ItemKind, LabelKey
+from memory_service.data_model import KIND_NUMBERS, LabelKey
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.lexical import LexicalIndex, Words
 from memory_service.indexes.view import NamespaceView
@@ -80,7 +80,7 @@ class FrozenView:
         if count and (positions[0] < 1 or (np.diff(positions) < 1).any() or positions[-1] > self.revision):
             raise ValueError("the positions do not match the revision")
         _check_numbers(self.rows["sessions"], len(self.sessions))
-        _check_numbers(self.rows["kinds"], len(ItemKind))
+        _check_numbers(self.rows["kinds"], KIND_NUMBERS)
         _check_numbers(self.rows["row_doc"], count)
         if (np.bincount(self.rows["row_doc"], minlength=count) != 1).any():
             raise ValueError("rows and documents do not match one to one")

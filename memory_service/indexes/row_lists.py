@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from memory_service.data_model import ItemKind, LabelKey
@@ -22,6 +24,12 @@ def of_kind(view: NamespaceView, kind: ItemKind) -> RowArray:
         listed.extend(np.flatnonzero(view.kinds.view[seen:] == kind) + seen)
         view.kind_rows[kind] = listed, len(view.kinds)
     return listed.view
+
+
+def any_labelled(view: NamespaceView, pairs: Sequence[tuple[LabelKey, str]]) -> RowArray:
+    """Return the rows of any of some labels, perhaps with dead ones."""
+    rows: RowArray = np.unique(np.concatenate([labelled(view, pair) for pair in pairs]))
+    return rows
 
 
 def among(rows: slice | RowArray, listed: RowArray) -> BoolArray:

@@ -7,7 +7,7 @@ import numpy as np
 
 from memory_service.data_model import ItemFilter, ItemKind
 from memory_service.indexes.predicate_masks import all_hold
-from memory_service.indexes.row_lists import among, labelled, of_kind, span
+from memory_service.indexes.row_lists import among, any_labelled, labelled, of_kind, span
 from memory_service.indexes.view import BoolArray, NamespaceView, RowArray
 from memory_service.predicates import (
     And,
@@ -28,10 +28,8 @@ def scan(view: NamespaceView, item_filter: ItemFilter, limit: int, *, newest: bo
     """
     view.index_pending()
     item_filter = planned(item_filter)
-    first, end = _row_span(view, item_filter)
-    listed = _fewest(view, item_filter)
-    if listed is not None:
-        listed = listed[span(listed, first, end)]
+    first, end = row_span(view, item_filter)
+    listed = candidates(view, item_filter)
     count = end - first if listed is None else len(listed)
     if limit < 0:
         limit = count
@@ -40,7 +38,7 @@ def scan(view: NamespaceView, item_filter: ItemFilter, limit: int, *, newest: bo
     while True:
         start, stop = (max(count - width, 0), count) if newest else (0, min(width, count))
         rows = slice(first + start, first + stop) if listed is None else listed[start:stop]
-        found = np.flatnonzero(_matches(view, rows, item_filter))
+        found = np.flatnonzero(matching(view, rows, item_filter))
         if len(found) >= limit or stop - start == count:
             break
         width *= 4
@@ -54,18 +52,22 @@ def row_mask(view: NamespaceView, item_filter: ItemFilter) -> BoolArray | None:
 
     The view must have the columns of the filter's predicate.
     """
-    if not item_filter.selects and not view.expiring_count and not _has_others(view, item_filter):
+    if matches_everything(view, item_filter):
         return None
     item_filter = planned(item_filter)
     mask = np.zeros(len(view.positions), np.bool_)
-    first, end = _row_span(view, item_filter)
-    listed = _fewest(view, item_filter)
-    if listed is None:
-        mask[first:end] = _matches(view, slice(first, end), item_filter)
+    rows = candidates(view, item_filter)
+    if rows is None:
+        first, end = row_span(view, item_filter)
+        mask[first:end] = matching(view, slice(first, end), item_filter)
     else:
-        rows = listed[span(listed, first, end)]
-        mask[rows[_matches(view, rows, item_filter)]] = True
+        mask[rows[matching(view, rows, item_filter)]] = True
     return mask
+
+
+def matches_everything(view: NamespaceView, item_filter: ItemFilter) -> bool:
+    """Return whether all live rows match a filter."""
+    return not item_filter.selects and not view.expiring_count and not _has_others(view, item_filter)
 
 
 def planned(item_filter: ItemFilter) -> ItemFilter:
@@ -115,16 +117,28 @@ def _within(item_filter: ItemFilter, operator: Operator, time_us: int) -> ItemFi
     return msgspec.structs.replace(item_filter, start_us=start, end_us=end)
 
 
-def _fewest(view: NamespaceView, item_filter: ItemFilter) -> RowArray | None:
-    """Return the shortest list that contains every match, ascending; None without a list."""
+def candidates(view: NamespaceView, item_filter: ItemFilter) -> RowArray | None:
+    """Return the shortest list that contains every match, ascending, within the filter's positions; None
+    without a list.
+    """
     lists = [labelled(view, pair) for pair in item_filter.labels]
     lists += [labelled(view, ((key,), value)) for key, value in item_filter.tags]
+    if item_filter.any_tag:
+        lists.append(_of_any_tag(view, item_filter))
     if item_filter.kinds is not None and len(item_filter.kinds) == 1 and _has_others(view, item_filter):
         lists.append(of_kind(view, next(iter(item_filter.kinds))))
-    return min(lists, key=len, default=None)
+    if not lists:
+        return None
+    listed = min(lists, key=len)
+    return listed[span(listed, *row_span(view, item_filter))]
 
 
-def _row_span(view: NamespaceView, item_filter: ItemFilter) -> tuple[int, int]:
+def _of_any_tag(view: NamespaceView, item_filter: ItemFilter) -> RowArray:
+    return any_labelled(view, [((key,), value) for key, value in item_filter.any_tag])
+
+
+def row_span(view: NamespaceView, item_filter: ItemFilter) -> tuple[int, int]:
+    """Return the first of the rows at a filter's positions, and the end of them."""
     positions = view.positions.view
     first, end = 0, len(positions)
     if item_filter.min_position:
@@ -134,8 +148,8 @@ def _row_span(view: NamespaceView, item_filter: ItemFilter) -> tuple[int, int]:
     return first, max(first, end)
 
 
-def _matches(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilter) -> BoolArray:
-    """Return which of these rows, ascending, match a filter, except for its positions."""
+def matching(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilter) -> BoolArray:
+    """Return which of these rows match a filter, except for its positions."""
     wanted: BoolArray = view.live.view[rows].copy()
     if view.expiring_count:
         wanted &= view.expire_us.view[rows] > item_filter.now_us
@@ -151,6 +165,8 @@ def _matches(view: NamespaceView, rows: slice | RowArray, item_filter: ItemFilte
         wanted &= among(rows, labelled(view, pair))
     for key, value in item_filter.tags:
         wanted &= among(rows, labelled(view, ((key,), value)))
+    if item_filter.any_tag:
+        wanted &= among(rows, _of_any_tag(view, item_filter))
     if item_filter.predicate is not None:
         wanted = all_hold(view, conjuncts(item_filter.predicate), rows, wanted)
     return wanted

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from memory_service.data_model import Json
 from memory_service.indexes.arrays import GrowingArray
+from memory_service.ordering import COMPARED_CHARS_MAX, LAST
 from memory_service.predicates import Comparison, Operand, Operator, Pattern, Present
 
 BoolArray = NDArray[np.bool_]
@@ -121,6 +122,28 @@ class ValueColumn:
             self._texts.append(text)
             self._chars += len(text)
         return code
+
+    # --- ordering -----------------------------------------------------------------------------
+
+    def sort_key(self, row: int) -> tuple[int, str | float]:
+        """Return the rank of a row's type, LAST if it has no value, and its value; see `SortKey`."""
+        kind, value = Type(self._types.view[row]), self._values.view[row].item()
+        if kind is Type.TEXT:
+            return kind, self._texts[int(value)][:COMPARED_CHARS_MAX]
+        if kind is Type.MISSING:
+            return LAST, 0
+        return kind, 0 if kind is Type.COLLECTION else value
+
+    def sort_keys(self, rows: Rows) -> tuple[NDArray[np.int8], NDArray[Any]]:
+        """Return the ranks of some rows, and numbers in the order of their values."""
+        types, values = self._types.view[rows], self._values.view[rows]
+        values[types == Type.COLLECTION] = 0
+        texts = types == Type.TEXT
+        codes, places = np.unique(values[texts].astype(np.int64), return_inverse=True)
+        compared = [self._texts[code][:COMPARED_CHARS_MAX] for code in codes.tolist()]
+        numbers = {text: number for number, text in enumerate(sorted(set(compared)))}
+        values[texts] = np.array([numbers[text] for text in compared], values.dtype)[places]
+        return np.where(types == Type.MISSING, LAST, types), values
 
     # --- comparing ----------------------------------------------------------------------------
 

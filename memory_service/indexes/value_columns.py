@@ -148,7 +148,8 @@ class ValueColumns:
 def new_column(wanted: Field) -> ValueColumn:
     """Return an empty column for the values of a field."""
     # A float cannot represent microseconds of the far future exactly.
-    return ValueColumn(np.int64 if wanted.name is FieldName.UPDATE_TIME else np.float64)
+    exact = wanted.name in (FieldName.UPDATE_TIME, FieldName.REVISION)
+    return ValueColumn(np.int64 if exact else np.float64)
 
 
 def reader(wanted: Field) -> Callable[[Item], Value]:
@@ -158,6 +159,8 @@ def reader(wanted: Field) -> Callable[[Item], Value]:
             return lambda item: item.id
         case FieldName.UPDATE_TIME:
             return lambda item: item.update_us
+        case FieldName.REVISION:
+            return lambda item: item.revision
         case FieldName.IMPORTANCE:
             return lambda item: UNSET if item.importance is None else item.importance
         case FieldName.ROLE:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
+    KIND_NUMBERS,
     UNSET_IMPORTANCE,
     IndexInfo,
     Item,
@@ -31,6 +32,7 @@ from memory_service.indexes.arrays import GrowingArray
 from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
+from memory_service.indexes.orders import Orders
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
 from memory_service.indexes.turns import WEIGHTS, Turns
@@ -44,7 +46,7 @@ _BATCH_ENTRIES = 64
 _UNLISTED_MAX = 64
 _NO_LABELS: dict[LabelKey, str] = {}
 _ENTRY_BYTES = 1500
-_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in ItemKind])
+_IS_TURN = np.array([kind in CONVERSATION_KINDS for kind in range(KIND_NUMBERS)])
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -87,7 +89,7 @@ class NamespaceView:
         self.live = GrowingArray(np.bool_)
         self.sessions = GrowingArray(np.int32)
         self.kinds = GrowingArray(np.int8)
-        self.kind_counts = [0] * len(ItemKind)
+        self.kind_counts = [0] * KIND_NUMBERS
         self.create_us = GrowingArray(np.int64)
         self.expire_us = GrowingArray(np.int64)
         self.importances = GrowingArray(np.float64)
@@ -115,6 +117,7 @@ class NamespaceView:
         self.turns = Turns()
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
+        self.orders = Orders()
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
@@ -190,6 +193,7 @@ class NamespaceView:
         self.wait_until_searched()
         self._tables = None
         row = self.row_of(entry.position)
+        self.orders.touch((row,))
         self._expiring(row, -1)
         before = self._conversation(row)
         self._fill(row, entry)
@@ -242,11 +246,12 @@ class NamespaceView:
         self._tables = None
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
+        self.orders.touch(rows.tolist())
         kinds = self.kinds.view[rows]
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
         self.live_count -= len(rows)
-        for kind, count in enumerate(np.bincount(kinds, minlength=len(ItemKind)).tolist()):
+        for kind, count in enumerate(np.bincount(kinds, minlength=KIND_NUMBERS).tolist()):
             self.kind_counts[kind] -= count
         self.expiring_count -= int((self.expire_us.view[rows] != NEVER_US).sum())
         for row in rows.tolist():
@@ -302,7 +307,7 @@ class NamespaceView:
         live = self.live.view
         self.live_count = int(live.sum())
         self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
-        self.kind_counts = np.bincount(self.kinds.view[live], minlength=len(ItemKind)).tolist()
+        self.kind_counts = np.bincount(self.kinds.view[live], minlength=KIND_NUMBERS).tolist()
         self.row_slot = GrowingArray.of(np.full(len(live), _NONE, np.int32))
         self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
 
@@ -391,7 +396,8 @@ class NamespaceView:
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
-        return 2000 + kinds + arrays + labels + words + vectors + pending + self.columns.nbytes
+        fields = self.columns.nbytes + self.orders.nbytes
+        return 2000 + kinds + arrays + labels + words + vectors + pending + fields
 
     @property
     def written_count(self) -> int:

@@ -37,6 +37,7 @@ PARAMETERS = {
     "memory_service.v1.AddRequest": ("on_duplicate",),
     "memory_service.v1.BatchAddRequest": ("on_duplicate",),
     "memory_service.v1.ConsolidateMemoriesRequest": ("dry_run",),
+    "memory_service.v1.DeleteFileRequest": ("recursive",),
     "memory_service.v1.DeleteMemoryRequest": ("include_history",),
     "memory_service.v1.DeleteRequest": ("keep_derived",),
     "memory_service.v1.DeleteWhereRequest": ("kinds", "dry_run", "keep_derived"),

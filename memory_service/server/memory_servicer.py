@@ -242,6 +242,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             page_token=request.page_token,
             newest_first=request.newest_first,
             include_embedding=request.include_embedding,
+            order_by=request.order_by,
+            skip=request.skip,
         )
         response = pb.ListResponse(revision=page.revision, next_page_token=page.next_page_token)
         include = request.include_embedding
@@ -388,6 +390,8 @@ def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
         optional(message, "max_tokens"),
         message.rerank,
         message.record_usage,
+        order_by=message.order_by,
+        skip=message.skip,
     )
 
 

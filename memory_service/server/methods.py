@@ -71,6 +71,11 @@ def _in_a_batch(request: Any) -> frozenset[Role]:
     return frozenset(roles)
 
 
+def _expecting_a_digest(request: Any) -> frozenset[Role]:
+    # The outcome shows whether the file has a certain content.
+    return _READ_MORE if request.expected_sha256 else _NOTHING_MORE
+
+
 def _naming_interactions(request: Any) -> frozenset[Role]:
     # The interactions become parents.
     return _READ_MORE if request.interaction_ids else _NOTHING_MORE
@@ -167,6 +172,16 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListDocuments": _READ,
         "DeleteDocument": _FORGET,
         "SearchFragments": _READ,
+    },
+    "FileService": {
+        "ReadFile": _READ,
+        "WriteFile": Method(Audit.WRITE, _WRITE_MORE, added=_expecting_a_digest),
+        # Its errors show how often a text occurs.
+        "EditFile": _READ_WRITE,
+        "RenameFile": _WRITE,
+        "DeleteFile": _FORGET,
+        "ListFiles": _READ,
+        "SearchFiles": _READ,
     },
 }
 

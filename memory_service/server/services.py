@@ -21,6 +21,11 @@ from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.file_items import answer_bytes
+from memory_service.domain.file_listing import FileListing
+from memory_service.domain.file_planning import FilePlanning
+from memory_service.domain.file_search import FileSearch
+from memory_service.domain.files import Files
 from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
@@ -46,6 +51,7 @@ from memory_service.policies.base import WritePolicy
 from memory_service.rerankers.base import Reranker
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
 from memory_service.server.documents import document_bytes
+from memory_service.server.file_servicer import FileServicer
 from memory_service.server.interaction_servicer import InteractionServicer
 from memory_service.server.items import item_bytes
 from memory_service.server.knowledge_servicer import KnowledgeServicer
@@ -58,6 +64,7 @@ from memory_service.server.user_memory_servicer import UserMemoryServicer
 from memory_service.store import Store
 from memory_service.v1 import (
     admin_pb2_grpc,
+    file_pb2_grpc,
     interaction_pb2_grpc,
     knowledge_pb2_grpc,
     memory_pb2_grpc,
@@ -130,6 +137,7 @@ class Services:
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
         user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(self._user_memories(), server)
         knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(self._knowledge(), server)
+        file_pb2_grpc.add_FileServiceServicer_to_server(self._files(), server)
 
     def _overseer(self) -> OverseerServicer:
         skipped = self._config.overseer_skip_tools
@@ -164,6 +172,17 @@ class Services:
             reading,
             UserMemoryPreloading(reading, checks, memory_bytes),
             judging,
+        )
+
+    def _files(self) -> FileServicer:
+        config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
+        retrieval = Retrieval(store, self._embedding, checks, tokens, answer_bytes)
+        items = Items(store, self._embedding, retrieval, checks, tokens, self._screening)
+        planning = FilePlanning(items, checks, Split(config.fragment_characters, config.fragment_overlap))
+        return FileServicer(
+            Files(store, items, planning, checks, self._screening),
+            FileListing(store, checks, tokens),
+            FileSearch(store, retrieval, checks),
         )
 
     def _knowledge(self) -> KnowledgeServicer:

@@ -8,8 +8,10 @@ from memory_service.data_model import Around, Hits, IndexInfo, Item, ItemFilter,
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
+from memory_service.indexes.ordered_rows import ordered
 from memory_service.indexes.selection import scan
 from memory_service.indexes.settings import IndexSettings
+from memory_service.ordering import Ordering, SortKey
 from memory_service.predicates import column_fields
 from memory_service.reading import NOTHING, Reading
 from memory_service.records.effects import Effect
@@ -96,6 +98,21 @@ class _ViewReading(Reading):
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         view = await self._views.cache.get(self._namespace, column_fields(item_filter.predicate))
         return [] if view is None else scan(view, item_filter, limit, newest=newest)
+
+    async def ordered(
+        self,
+        item_filter: ItemFilter,
+        ordering: Ordering,
+        limit: int,
+        *,
+        skip: int = 0,
+        begin: SortKey | None = None,
+    ) -> list[tuple[int, SortKey]]:
+        fields = [*column_fields(item_filter.predicate), *ordering.columns]
+        view = await self._views.cache.get(self._namespace, fields)
+        if view is None:
+            return []
+        return ordered(view, item_filter, ordering, limit, skip=skip, begin=begin)
 
     async def label_values(
         self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int

@@ -55,7 +55,7 @@ _TEXT_FIELDS = [
     Field(FieldName.WRITER),
     Field(FieldName.CREDENTIAL),
 ]
-_NUMBERS = [Field(FieldName.IMPORTANCE), Field(FieldName.TRUST)]
+_NUMBERS = [Field(FieldName.IMPORTANCE), Field(FieldName.TRUST), Field(FieldName.REVISION)]
 _TIME_FIELDS = [Field(FieldName.CREATE_TIME), Field(FieldName.UPDATE_TIME), Field(FieldName.EXPIRE_TIME)]
 
 
@@ -121,7 +121,7 @@ def _leaf(choose: Random) -> Predicate:
     if kind < 0.85:
         return Comparison(choose.choice(_TEXT_FIELDS), exact, _pattern(choose))
     if kind < 0.88:
-        return Comparison(choose.choice(_NUMBERS), operator, choose.choice([-1.0, 0.0, 0.5, 0.7, 1.0]))
+        return Comparison(choose.choice(_NUMBERS), operator, choose.choice([-1.0, 0.0, 0.5, 0.7, 1.0, 20.0]))
     if kind < 0.9:
         sources = [source.name.lower() for source in SourceKind]
         return Comparison(Field(FieldName.SOURCE), exact, choose.choice(sources))

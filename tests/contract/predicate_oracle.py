@@ -48,6 +48,8 @@ def _value(field: Field, item: Item) -> Any:
             return item.create_us
         case "update_time":
             return item.update_us
+        case "revision":
+            return item.revision
         case "expire_time":
             return _MISSING if item.expire_us is None else item.expire_us
         case "importance":

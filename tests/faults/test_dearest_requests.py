@@ -18,6 +18,7 @@ import pytest
 from google.protobuf.descriptor import MethodDescriptor
 
 from faults.dearest.admin import ADMIN
+from faults.dearest.files import FILES
 from faults.dearest.memory import DEAREST
 from faults.dearest.services import INTERACTIONS, KNOWLEDGE, MEMORIES
 from faults.dearest.states import OVERSEER, STATES
@@ -34,7 +35,7 @@ OTHERS_WAIT_S = 0.2
 TIMES_ALONE = 10
 TURNS = 3
 EVERY_S = 0.01
-ALL = DEAREST | STATES | ADMIN | OVERSEER | INTERACTIONS | MEMORIES | KNOWLEDGE
+ALL = DEAREST | STATES | ADMIN | OVERSEER | INTERACTIONS | MEMORIES | KNOWLEDGE | FILES
 RULES = {"rules": [{"action": "quarantine", "reason": "orders", "contains": [ORDERS], "sources": ["web"]}]}
 
 

@@ -15,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from faults.cutting_proxy import CuttingProxy
 from faults.scale import drawn, rounds
+from file_api import Drive
 from grpc_api import METHODS, SMALL_GRAPHS, Api, eventually, path, refusal, valid_request
 from knowledge_api import Library
 from memory_service.v1 import memory_pb2 as pb
@@ -45,6 +46,7 @@ def prepared(api: Api, namespace: str, method: MethodDescriptor) -> Message:
     api.save(namespace, "old", "old")
     library, users = Library(api, namespace), memory_writes(User(api, namespace))
     library.add("book")
+    Drive(api, namespace).write("/file", "Otters swim.")
     library.says("Otters sleep holding hands.")
     request: Any = valid_request(method, namespace)
     if method.name in users:

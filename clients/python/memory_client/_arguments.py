@@ -17,9 +17,11 @@ from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
 from numbers import Integral, Real
-from typing import Any, Literal, Union
+from typing import Any, Literal, TypeVar, Union
 
 from memory_client.errors import InvalidArgument, MemoryServiceError, invalid
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _RAW = (TypeError, ValueError, OverflowError, AttributeError)
 """What protobuf and conversions raise for values that they cannot take."""
@@ -34,7 +36,7 @@ def check_methods(cls: type) -> None:
     """Let every public method of a class raise InvalidArgument for arguments that cannot be sent."""
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(cls, name, _checked(method))
+            setattr(cls, name, checked(method))
 
 
 def check_fields(value: Any) -> None:
@@ -60,7 +62,8 @@ def checked_namespace(name: str) -> str:
     return name
 
 
-def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
+def checked(method: F) -> F:
+    """Let a method raise InvalidArgument for arguments that cannot be sent."""
     names = tuple(inspect.signature(method).parameters)[1:]
 
     @functools.cache
@@ -89,7 +92,7 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(method):
 
         @functools.wraps(method)
-        async def checked_async(self: Any, *given: Any, **named: Any) -> Any:
+        async def awaiting(self: Any, *given: Any, **named: Any) -> Any:
             check(given, named)
             try:
                 return await method(self, *given, **named)
@@ -98,10 +101,10 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
             except _RAW as error:
                 raise explain(given, named, error) from None
 
-        return checked_async
+        return awaiting  # type: ignore[return-value]
 
     @functools.wraps(method)
-    def checked(self: Any, *given: Any, **named: Any) -> Any:
+    def calling(self: Any, *given: Any, **named: Any) -> Any:
         check(given, named)
         try:
             return method(self, *given, **named)
@@ -110,7 +113,7 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
         except _RAW as error:
             raise explain(given, named, error) from None
 
-    return checked
+    return calling  # type: ignore[return-value]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memory_client.errors import invalid
 from memory_client.messages import BinaryPart, ChatMessage, Part, Role, ToolCall, ToolCallResult
 from memory_client.models import MemoryItem
 from memory_client.values import INTEGER_MAX
@@ -43,7 +44,7 @@ def records_of(items: Sequence[Any], session_id: str) -> list[MemoryItem]:
     """Return the records of items: one for each, or for several if there are more than 1000.
 
     Raises:
-        TypeError: An item is not JSON.
+        InvalidArgument: An item is not JSON.
     """
     size = math.ceil(len(items) / _RECORDS_MAX)
     return [record_of(items[at : at + size], session_id) for at in range(0, len(items), size or 1)]
@@ -78,7 +79,10 @@ def items_of(record: MemoryItem) -> list[Any]:
 
 
 def _verbatim(items: Sequence[Any]) -> str:
-    text = json.dumps(list(items), ensure_ascii=False, separators=(",", ":"))
+    try:
+        text = json.dumps(list(items), ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise invalid("items", f"an item is not JSON: {error}") from None
     try:
         text.encode()
     except UnicodeEncodeError:  # Half of a surrogate pair, which can only be sent escaped.

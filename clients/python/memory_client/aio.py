@@ -8,6 +8,7 @@ from typing import Self
 
 from memory_client._aio.admin import AdminMethods
 from memory_client._aio.batches import BatchMethods
+from memory_client._aio.files import FileMethods
 from memory_client._aio.interactions import InteractionMethods
 from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.labels import LabelMethods
@@ -30,6 +31,7 @@ class AsyncMemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
 ):

@@ -10,6 +10,7 @@ from typing import Self
 from memory_client._arguments import checked_namespace
 from memory_client._sync.admin import AdminMethods
 from memory_client._sync.batches import BatchMethods
+from memory_client._sync.files import FileMethods
 from memory_client._sync.interactions import InteractionMethods
 from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.labels import LabelMethods
@@ -31,6 +32,7 @@ class MemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
 ):

@@ -36,6 +36,7 @@ from memory_client.models import (
 )
 from memory_client.unset import UNSET
 from memory_client.values import (
+    AROUND_ITEM_FIELD,
     duration_from,
     duration_to,
     floats_from,
@@ -119,7 +120,7 @@ def set_content(item: memory_pb2.MemoryItem, content: Content | None) -> None:
         with converting(content, type(content), "content"):
             item.tool_call_result.CopyFrom(_tool_call_result_from(content))
     elif isinstance(content, Mapping):
-        item.data.CopyFrom(struct_from(content, "content"))
+        item.data.CopyFrom(struct_from(content, "content", around=AROUND_ITEM_FIELD))
     elif content is not None:
         raise invalid("content", f"an item cannot hold a {type(content).__name__}")
 
@@ -146,7 +147,7 @@ def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
     for field in ("create_time", "update_time", "expire_time"):
         _set_time(message, field, getattr(item, field))
     if item.metadata:
-        message.metadata.CopyFrom(struct_from(item.metadata, "metadata"))
+        message.metadata.CopyFrom(struct_from(item.metadata, "metadata", around=AROUND_ITEM_FIELD))
     set_embedding(message.embedding, item.embedding)
     if item.provenance is not None:
         with converting(item.provenance, Provenance, "provenance"):

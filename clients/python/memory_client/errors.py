@@ -62,11 +62,11 @@ class InvalidArgument(MemoryServiceError, ValueError):
 
 
 class NotFound(MemoryServiceError):
-    """There is no such item, state, memory, document or namespace; `reason` shows which."""
+    """There is no such item, state, memory, document, file or namespace; `reason` shows which."""
 
 
 class AlreadyExists(MemoryServiceError):
-    """An item or document with this id already exists."""
+    """An item or document with this id, or a file or folder at this path, already exists."""
 
 
 class Conflict(MemoryServiceError):

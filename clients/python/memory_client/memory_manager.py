@@ -1,20 +1,20 @@
-"""Messages, responses and reflections, by six methods that take and return plain dictionaries."""
+"""Messages, responses and reflections, by methods that take and return plain dictionaries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
+from memory_client import _manager_values as values
+from memory_client._arguments import checked, checked_namespace
 from memory_client._calls import admin
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._gen.memory_service.v1 import interaction_pb2 as pb
 from memory_client._sync.transport import Transport
 from memory_client.errors import NotFound
 from memory_client.options import ClientOptions
-from memory_client.values import struct_from, struct_to
 
 _SERVICE = "/memory_service.v1.InteractionService/"
 _CONNECTION = frozenset(
@@ -32,7 +32,8 @@ _CONNECTION = frozenset(
 )
 """Keys of a configuration that are passed on unchanged."""
 _LIMIT_MAX = 100
-_QUOTE_CHARS = 1000
+_QUERY_BYTES = 64 * 1024
+_SAID = "So far you have said:"
 
 
 class MemoryManager:
@@ -44,9 +45,13 @@ class MemoryManager:
         memory.store_response("By statistics.", message)
         print(memory.retrieve_relevant_context("artificial intelligence"))
 
-    Every method raises a `MemoryServiceError` if the server refuses the call or cannot be reached. Safe for
-    use from many threads. The first call opens the channel.
+    The methods that store never raise: they log what they cannot store as an error, with the logger
+    "memory_client.memory_manager". The others raise a `MemoryServiceError` if the server refuses the call or
+    cannot be reached. Safe for use from many threads. The first call opens the channel.
     """
+
+    config: dict[str, Any]
+    """The configuration, as given."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         """Make a manager.
@@ -59,34 +64,31 @@ class MemoryManager:
                 are ignored: the server decides how it stores data.
 
         Raises:
-            ValueError: Credentials would be sent unencrypted, or settings contradict each other.
+            InvalidArgument: Credentials would be sent unencrypted, or settings contradict each other.
         """
+        self.config = config
         self._transport = Transport(
             ClientOptions(**{key: config[key] for key in _CONNECTION & config.keys()})
         )
-        self._namespace: str = config.get("namespace", "default")
+        self._namespace = checked_namespace(config.get("namespace", "default"))
 
     def store_interaction(self, message: dict[str, Any]) -> None:
         """Store a message to the agent. When this returns, it is on disk and every later read sees it.
 
         Args:
-            message: "sender" and "content", both texts and not empty, and "timestamp" in seconds since the
-                epoch.
-
-        Raises:
-            KeyError: One of the three is missing.
-            TypeError: The timestamp is not a number.
+            message: "sender"; "content", of which at most 64 KiB are stored; and "timestamp": seconds or
+                milliseconds since the epoch, or ISO 8601. In place of any other, the current time is stored.
         """
-        request = pb.StoreInteractionRequest(
-            namespace=self._namespace,
-            sender=message["sender"],
-            content=message["content"],
-            create_time=_time_from(message["timestamp"]),
-            # create_time has microseconds; this preserves the exact number.
-            metadata=struct_from({"timestamp": message["timestamp"]}, "message"),
-            request_id=request_id_or_new(None),
-        )
-        self._run("StoreInteraction", request, pb.StoreInteractionResponse)
+        with _logged("a message"):
+            content = message["content"]
+            request = pb.StoreInteractionRequest(
+                sender=values.sender_of(message["sender"]),
+                content=values.content_of(content),
+                create_time=values.time_of(message["timestamp"]),
+                # create_time has microseconds; this preserves the exact number.
+                metadata=values.metadata_from(values.noted(content, message["timestamp"])),
+            )
+            self._write("StoreInteraction", request, pb.StoreInteractionResponse)
 
     def store_response(self, response: str, original_message: dict[str, Any]) -> None:
         """Store a response of the agent, linked to the newest message that matches the original.
@@ -94,53 +96,55 @@ class MemoryManager:
         If no message matches, the response is stored without a link.
 
         Args:
-            response: The text of the response.
-            original_message: As for `store_interaction`, but "sender" and "timestamp" may be missing.
+            response: The text of the response, of which at most 64 KiB are stored.
+            original_message: As for `store_interaction`, but all of it may be missing.
         """
-        for original in _originals(original_message):
-            try:
-                self._store_response(pb.StoreResponseRequest(content=response, original_message=original))
-                return
-            except NotFound:
-                continue
-        unlinked = {
-            "in_response_to": str(original_message.get("content", ""))[:_QUOTE_CHARS],
-            "original_sender": str(original_message.get("sender", "unknown")),
-            "original_timestamp": original_message.get("timestamp", 0),
-        }
-        metadata = struct_from(unlinked, "original_message")
-        self._store_response(pb.StoreResponseRequest(content=response, metadata=metadata))
+        with _logged("a response"):
+            content, notes = values.content_of(response), values.noted(response)
+            for original in values.originals_of(original_message):
+                request = pb.StoreResponseRequest(content=content, original_message=original)
+                try:
+                    self._store_response(request, notes)
+                    return
+                except NotFound:
+                    continue
+            notes |= values.quoted(original_message)
+            self._store_response(pb.StoreResponseRequest(content=content), notes)
 
-    def _store_response(self, request: pb.StoreResponseRequest) -> None:
-        request.namespace = self._namespace
-        request.request_id = request_id_or_new(None)
-        self._run("StoreResponse", request, pb.StoreResponseResponse)
+    def _store_response(self, request: pb.StoreResponseRequest, notes: Mapping[str, Any]) -> None:
+        if notes:
+            request.metadata.CopyFrom(values.metadata_from(notes))
+        self._write("StoreResponse", request, pb.StoreResponseResponse)
 
     def store_reflection(self, reflection: str) -> None:
-        """Store a thought of the agent about its own actions."""
-        request = pb.StoreReflectionRequest(
-            namespace=self._namespace, content=reflection, request_id=request_id_or_new(None)
-        )
-        self._run("StoreReflection", request, pb.StoreReflectionResponse)
+        """Store a thought of the agent about its own actions, of which at most 64 KiB are stored."""
+        with _logged("a reflection"):
+            request = pb.StoreReflectionRequest(content=values.content_of(reflection))
+            self._write("StoreReflection", request, pb.StoreReflectionResponse)
 
+    @checked
     def retrieve_relevant_context(self, query: str, n_results: int = 5) -> list[str]:
         """Return the texts that match a query best: messages and responses, then reflections.
 
         Args:
-            query: Usually the new message.
+            query: Usually the new message; its first 64 KiB count. Nothing matches an empty one.
             n_results: Maximum number of messages and responses, up to 100. For every five of them there may
                 be two reflections as well, which begin with "SYSTEM REFLECTION: ".
         """
         wanted = max(0, min(n_results, _LIMIT_MAX))
+        words = values.cut_to(query, _QUERY_BYTES)
+        if not words.strip():
+            return []
         request = pb.RetrieveRelevantContextRequest(
             namespace=self._namespace,
-            query=query,
+            query=words,
             interaction_limit=wanted,
             reflection_limit=(2 * wanted + 2) // 5,
         )
         response = self._run("RetrieveRelevantContext", request, pb.RetrieveRelevantContextResponse)
         return [result.text for result in response.results]
 
+    @checked
     def retrieve_last_interactions(self, n: int = 5) -> list[dict[str, Any]]:
         """Return the newest messages, each with the first response to it.
 
@@ -148,16 +152,52 @@ class MemoryManager:
             n: Maximum number of messages.
 
         Returns:
-            Dictionaries with "id", "content", "metadata" ("source", "timestamp" in seconds since the epoch,
-            and "type"), and "response", which is "" if there is none yet. They are the n messages stored
-            last, ordered by timestamp, latest first.
+            Dictionaries with "id", "content", "metadata" ("source", "timestamp" as it was given, and "type"),
+            and "response", which is "" if there is none. They are ordered by timestamp, latest first.
         """
         request = pb.RetrieveLastInteractionsRequest(namespace=self._namespace, limit=max(n, 0))
-        call = Call(
-            _SERVICE + "RetrieveLastInteractions", request, pb.RetrieveLastInteractionsResponse, _page
-        )
-        found = list(self._transport.entries(call))
-        return sorted(found, key=lambda each: float(each["metadata"]["timestamp"]), reverse=True)
+        method = _SERVICE + "RetrieveLastInteractions"
+        call = Call(method, request, pb.RetrieveLastInteractionsResponse, _page)
+        found = sorted(self._transport.entries(call), key=_time_of, reverse=True)
+        return [values.interaction_of(pair) for pair in found]
+
+    @checked
+    def retrieve_recent_interactions(self, n: int = 10) -> list[dict[str, Any]]:
+        """Return what `retrieve_last_interactions` does."""
+        return self.retrieve_last_interactions(n)
+
+    @checked
+    def get_conversation_context(self, n_pairs: int = 5) -> list[str]:
+        """Return the responses to the newest messages, the oldest first.
+
+        Args:
+            n_pairs: Maximum number of messages. Those without a response add nothing.
+        """
+        found = reversed(self.retrieve_last_interactions(n_pairs))
+        return [each["response"] for each in found if each["response"]]
+
+    @checked
+    def get_hybrid_context(self, query: str, config: Mapping[str, Any] | None = None) -> list[str]:
+        """Return the texts that match a query, then the last responses after "So far you have said:".
+
+        Args:
+            query: Usually the new message.
+            config: In place of the manager's `config`. Its keys are "context_strategy" ("hybrid", which is
+                the default, "semantic" or "conversation"), "max_semantic_results" (3),
+                "max_conversation_pairs" (5), and "conversation_memory", in which "enabled" or
+                "include_in_prompt" set to False omits the responses.
+        """
+        settings = self.config if config is None else config
+        strategy = settings.get("context_strategy", "hybrid")
+        context: list[str] = []
+        if strategy in ("semantic", "hybrid"):
+            context += self.retrieve_relevant_context(query, settings.get("max_semantic_results", 3))
+        conversation = settings.get("conversation_memory", {})
+        is_wanted = conversation.get("enabled", True) and conversation.get("include_in_prompt", True)
+        if strategy in ("conversation", "hybrid") and is_wanted:
+            said = self.get_conversation_context(settings.get("max_conversation_pairs", 5))
+            context += [_SAID, *said] if said else []
+        return context
 
     def save_state(self) -> None:
         """Make the server's next start faster. Stored data is on disk without it."""
@@ -181,52 +221,27 @@ class MemoryManager:
         """Show address and namespace."""
         return f"MemoryManager({self._transport.options.address!r}, namespace={self._namespace!r})"
 
+    def _write(self, method: str, request: Any, response_type: Any) -> None:
+        request.namespace = self._namespace
+        request.request_id = request_id_or_new(None)
+        self._run(method, request, response_type)
+
     def _run(self, method: str, request: Any, response_type: Any) -> Any:
         return self._transport.unary(Call(_SERVICE + method, request, response_type, lambda found: found))
 
 
-def _originals(message: Mapping[str, Any]) -> list[pb.OriginalMessage]:
-    """Return the ways to find a message: by all known fields, then without its time."""
-    if not message.get("content"):
-        return []
-    loose = pb.OriginalMessage(content=message["content"], sender=message.get("sender", ""))
-    if not message.get("timestamp"):
-        return [loose]
-    exact = pb.OriginalMessage(create_time=_time_from(message["timestamp"]))
-    exact.MergeFrom(loose)
-    return [exact, loose]
+@contextmanager
+def _logged(what: str) -> Iterator[None]:
+    """Log every error of storing in place of raising it."""
+    try:
+        yield
+    except Exception as error:
+        values.logger.error("%s was not stored: %s: %s", what, type(error).__name__, error)
 
 
-def _time_from(seconds: float) -> Timestamp:
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"timestamp must be a number of seconds, not {type(seconds).__name__}")
-    timestamp = Timestamp()
-    timestamp.FromMicroseconds(round(seconds * 1_000_000))
-    return timestamp
+def _time_of(pair: pb.InteractionPair) -> int:
+    return pair.message.create_time.ToMicroseconds()
 
 
-def _page(response: pb.RetrieveLastInteractionsResponse) -> Page[dict[str, Any]]:
-    return Page([_dictionary(pair) for pair in response.interactions], response.next_page_token, response)
-
-
-def _dictionary(pair: pb.InteractionPair) -> dict[str, Any]:
-    message = pair.message
-    return {
-        "id": message.id,
-        "content": message.content,
-        "metadata": {
-            "source": message.sender,
-            "timestamp": _seconds_of(message),
-            "type": "user_message",
-        },
-        "response": pair.responses[0].content if pair.responses else "",
-    }
-
-
-def _seconds_of(message: pb.Interaction) -> float:
-    """Return a message's time: the number stored with it, if that is the same time."""
-    micros = message.create_time.ToMicroseconds()
-    stored = struct_to(message.metadata).get("timestamp")
-    if isinstance(stored, (int, float)) and round(stored * 1_000_000) == micros:
-        return stored
-    return micros / 1_000_000
+def _page(response: pb.RetrieveLastInteractionsResponse) -> Page[pb.InteractionPair]:
+    return Page(list(response.interactions), response.next_page_token, response)

@@ -40,6 +40,10 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    FILE = "file"
+    """A file. Its fragments are searched, not the file itself."""
+    FILE_FRAGMENT = "file_fragment"
+    """A fragment of a file."""
     UNSPECIFIED = "unspecified"
     """A kind that this client does not know."""
 
@@ -189,7 +193,7 @@ class MemoryItem:
     labels: Mapping[str, str] = field(default_factory=dict)
     """For exact matching, as in {"topic": "travel"}; at most 64."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values stored with the item, at most 16 KiB."""
+    """JSON values stored with the item, at most 64 KiB, 32 levels deep."""
     embedding: Vector | None = None
     """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None
@@ -384,6 +388,18 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceSettings:
+    """Settings of a namespace."""
+
+    time_zone: str
+    """IANA name of the time zone of its users. Empty: UTC."""
+    default_ttl: timedelta | None
+    """Time until items of conversations expire that are added without an expiry. None: never."""
+    version: int
+    """Number of changes of the settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceSummary:
     """A namespace in a list."""
 
@@ -391,6 +407,8 @@ class NamespaceSummary:
     item_count: int
     revision: int
     create_time: datetime | None
+    settings: NamespaceSettings | None = None
+    """None: none was ever made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,6 +441,8 @@ class NamespaceStats:
     index: IndexStats
     pending_count: int
     """Items waiting to be embedded."""
+    settings: NamespaceSettings | None = None
+    """None: none was ever made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,18 +8,19 @@ async with AsyncMemoryClient(namespace="ada") as memory:
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
 
+from memory_client._arguments import checked
 from memory_client._session_items import SESSION_LABEL, items_of, record_of, records_of
 from memory_client.aio import AsyncMemoryClient
-from memory_client.errors import Conflict, NotFound
+from memory_client.errors import Conflict, NotFound, invalid
 
-_DELETIONS_AT_ONCE = 64
+T = TypeVar("T")
 
 
 class MemorySession:
@@ -28,7 +29,7 @@ class MemorySession:
     It is bound to the client's namespace and to its own id, and many processes may use it at once. Added
     items are on disk when `add_items` returns. Items are returned verbatim. Each is also a chat message of
     the namespace, which `retrieve` finds and clients in other languages read. The session does not close the
-    client.
+    client. If a call that changes items is cancelled, it is completed first.
     """
 
     session_id: str
@@ -49,16 +50,16 @@ class MemorySession:
             session_settings: The SDK's settings, such as `SessionSettings(limit=50)`.
 
         Raises:
-            ValueError: The id is empty.
+            InvalidArgument: The id is empty, or the SDK has no such settings.
         """
-        if not session_id:
-            raise ValueError("session_id must not be empty")
+        if not session_id or not isinstance(session_id, str):
+            raise invalid("session_id", "must be a text that is not empty")
         self.session_id = session_id
-        settings = session_settings or {}
-        self.session_settings = SessionSettings(**settings) if isinstance(settings, Mapping) else settings
+        self.session_settings = _settings_of(session_settings)
         self._client = client
         self._labels = {SESSION_LABEL: session_id}
 
+    @checked
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the newest items, the oldest of them first.
 
@@ -80,16 +81,19 @@ class MemorySession:
         Raises:
             LimitExceeded: An item is larger than about 1.9 MiB as JSON, or together they are larger than a
                 request may be: 16 MiB, where texts count twice.
-            TypeError: An item is not JSON.
+            InvalidArgument: An item is not JSON.
         """
         if items:
-            await self._client.batch_add(records_of(items, self.session_id))
+            await _completed(self._client.batch_add(records_of(items, self.session_id)))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove and return the newest item. None: there is none.
 
         Concurrent calls, also from other processes, get different items.
         """
+        return await _completed(self._pop())
+
+    async def _pop(self) -> TResponseInputItem | None:
         while newest := await self._client.retrieve(limit=1, labels=self._labels):
             record = newest[0].item
             item: TResponseInputItem | None
@@ -113,15 +117,39 @@ class MemorySession:
         return None
 
     async def clear_session(self) -> None:
-        """Remove the items that the session has when the call begins, the newest first.
+        """Remove the items that the session has when the call begins, up to 10,000 of them atomically.
 
         Nothing else in the namespace is changed, not even other items with the session's id.
         """
-        records = self._client.list_items(labels=self._labels, newest_first=True, page_size=1000)
-        ids = [record.id async for record in records]
-        for at in range(0, len(ids), _DELETIONS_AT_ONCE):
-            await asyncio.gather(*map(self._remove, ids[at : at + _DELETIONS_AT_ONCE]))
+        await _completed(self._client.delete_where(labels=self._labels))
 
-    async def _remove(self, id: str) -> None:
-        with contextlib.suppress(NotFound):  # Popped meanwhile.
-            await self._client.delete(id)
+
+def _settings_of(given: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
+    if isinstance(given, SessionSettings):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise invalid("session_settings", f"must be SessionSettings, not {type(given).__name__}")
+    settings = dict(given or {})
+    known = [field.name for field in fields(SessionSettings)]
+    if unknown := settings.keys() - set(known):
+        raise invalid("session_settings", f"{min(unknown)!r} is not one of {', '.join(known)}")
+    try:
+        return SessionSettings(**settings)
+    except ValueError as error:
+        raise invalid("session_settings", str(error)) from None
+
+
+async def _completed(change: Coroutine[Any, Any, T]) -> T:
+    """Run a change to its end even if the caller is cancelled meanwhile; then raise the cancellation."""
+    task = asyncio.ensure_future(change)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if not task.cancelled():
+            task.exception()  # Otherwise asyncio logs that it was never retrieved.
+        raise cancelled
+    return task.result()

@@ -15,6 +15,7 @@ from memory_client._arguments import check_fields
 from memory_client._credentials import TokenSource, bearer, is_loopback
 from memory_client._gen.memory_service.v1 import (
     admin_pb2,
+    file_pb2,
     interaction_pb2,
     knowledge_pb2,
     memory_pb2,
@@ -180,6 +181,7 @@ _FILES = (
     user_memory_pb2,
     interaction_pb2,
     knowledge_pb2,
+    file_pb2,
     overseer_pb2,
     admin_pb2,
 )

@@ -16,27 +16,31 @@ from memory_client.models import Vector
 INTEGER_MAX = 2**53
 """Largest magnitude up to which a double, protobuf's type for numbers, holds every integer."""
 
-_LEVELS_MAX = 90
-"""Maximum nesting of messages in a JSON value: protobuf reads 100 levels, some of them around it."""
+_LEVELS_MAX = 100
+"""Maximum nesting of messages: protobuf reads no more."""
+_AROUND = 10
+"""More messages than there are around a JSON value."""
+AROUND_ITEM_FIELD = 4
+"""How many messages there are around a field of an item, at most: an operation of a batch adds an item."""
 
 
-def struct_from(data: Mapping[str, Any], where: str) -> struct_pb2.Struct:
-    """Convert a mapping of JSON values; `where` names it in errors.
+def struct_from(data: Mapping[str, Any], where: str, *, around: int = _AROUND) -> struct_pb2.Struct:
+    """Convert a mapping of JSON values; `where` names it in errors, `around` counts the messages around it.
 
     Raises:
         InvalidArgument: A value is not a JSON value, a key is not a string, an integer is beyond 2^53, where
-            a double would alter it, or values are nested too deeply for protobuf: some 30 mappings or 45
-            lists.
+            a double would alter it, or values are nested too deeply for protobuf: some 30
+            mappings (32 in metadata) or 45 lists.
     """
     struct = struct_pb2.Struct()
-    _fill_struct(struct, data, where, 1)
+    _fill_struct(struct, data, where, around + 1)
     return struct
 
 
 def value_from(value: Any, where: str) -> struct_pb2.Value:
     """Convert a JSON value; `where` names it in errors. Raises like `struct_from`."""
     message = struct_pb2.Value()
-    _set_value(message, value, where, 1)
+    _set_value(message, value, where, _AROUND + 1)
     return message
 
 

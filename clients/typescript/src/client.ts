@@ -19,6 +19,7 @@
 
 import { AdminMethods } from "./admin.js";
 import { bind, Bound, takeOver } from "./bound.js";
+import { FileMethods } from "./files.js";
 import { InteractionMethods } from "./interactions.js";
 import { KnowledgeMethods } from "./knowledge.js";
 import { requireKnown } from "./known-options.js";
@@ -38,6 +39,7 @@ const METHODS = [
   UserMemoryMethods,
   InteractionMethods,
   KnowledgeMethods,
+  FileMethods,
   OverseerMethods,
   AdminMethods,
   VersionMethods,
@@ -49,6 +51,7 @@ export interface MemoryClient
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    FileMethods,
     OverseerMethods,
     AdminMethods,
     VersionMethods {}

@@ -26,6 +26,7 @@ import { ITEM } from "./option-names.js";
 import { provenanceFrom, provenanceTo } from "./provenance.js";
 import { given } from "./requests.js";
 import {
+  AROUND_ITEM_FIELD,
   durationFrom,
   enumFrom,
   enumTo,
@@ -57,7 +58,7 @@ export function contentFrom(content: Content | string | undefined): ContentInit 
     case "text":
       return { case: "text", value: content.text };
     case "data":
-      return { case: "data", value: objectFrom(content.data, "content") };
+      return { case: "data", value: objectFrom(content.data, "content", AROUND_ITEM_FIELD) };
     case "chat_message":
       return { case: "chatMessage", value: messageFrom(content) };
     case "tool_call_result":
@@ -83,7 +84,10 @@ export function newItemFrom(item: NewItem): ItemInit {
     expireTime: given(item.expireTime, timestampFrom, "expireTime"),
     ttl: given(item.ttlMs, durationFrom, "ttlMs"),
     labels: { ...labels },
-    metadata: metadata && Object.keys(metadata).length > 0 ? objectFrom(metadata, "metadata") : undefined,
+    metadata:
+      metadata && Object.keys(metadata).length > 0
+        ? objectFrom(metadata, "metadata", AROUND_ITEM_FIELD)
+        : undefined,
     embedding: given(item.embedding, vectorFrom, "embedding"),
     importance: item.importance,
     provenance: given(item.provenance, provenanceFrom, "provenance"),

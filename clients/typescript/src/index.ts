@@ -13,8 +13,11 @@ export type {
   IndexStats,
   ListNamespacesOptions,
   ListQuarantinedOptions,
+  NamespaceChanges,
+  NamespaceSettings,
   NamespaceStats,
   NamespaceSummary,
+  UpdateNamespaceOptions,
   QuarantinedWrite,
   QuarantineDecision,
   ReembedOptions,
@@ -37,6 +40,28 @@ export type {
   StoreReflectionOptions,
   StoreResponseOptions,
 } from "./interactions.js";
+export type {
+  AppendText,
+  DeleteFileOptions,
+  FileEdit,
+  InsertText,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  ReplaceText,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
+export type {
+  CreatedFile,
+  DeletedFiles,
+  EditedFile,
+  FileContent,
+  FileEntry,
+  FileResult,
+  RenamedFiles,
+  WrittenFile,
+} from "./files-model.js";
 export type {
   ContextResult,
   Interaction,

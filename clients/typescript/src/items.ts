@@ -20,6 +20,8 @@ export type ItemKind =
   | "user_memory"
   | "document"
   | "fragment"
+  | "file"
+  | "file_fragment"
   | "unspecified";
 
 /**
@@ -76,7 +78,7 @@ export interface NewItem {
   readonly ttlMs?: number | undefined;
   /** For exact matching, as in `{ topic: "travel" }`; at most 64. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** JSON values to store with the item, at most 16 KiB. */
+  /** JSON values to store with the item, at most 64 KiB, 32 levels deep. */
   readonly metadata?: JsonObject | undefined;
   /** The content's vector. Undefined: the server embeds the text. */
   readonly embedding?: Vector | undefined;

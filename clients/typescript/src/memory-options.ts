@@ -64,6 +64,13 @@ export interface ItemFilter {
   readonly sources?: readonly SourceKind[] | undefined;
   /** Return the items' vectors. */
   readonly includeEmbedding?: boolean | undefined;
+  /**
+   * The order: "create_time", "update_time", "revision" or "metadata.KEY", with " desc" for descending. Undefined: the
+   * order in which items were added. Not with a query.
+   */
+  readonly orderBy?: string | undefined;
+  /** Number of items to leave out at the beginning; a retrieval without `orderBy` leaves out the newest. */
+  readonly skip?: number | undefined;
 }
 
 /** Weights of the parts of a score: relative, finite and not negative, at least one positive. */

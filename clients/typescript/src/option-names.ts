@@ -1,7 +1,22 @@
 // The names of all options. The compiler checks them against the types of the options.
 
-import type { ListNamespacesOptions, ListQuarantinedOptions, ReembedOptions, UndoOptions } from "./admin.js";
+import type {
+  ListNamespacesOptions,
+  ListQuarantinedOptions,
+  NamespaceChanges,
+  ReembedOptions,
+  UndoOptions,
+  UpdateNamespaceOptions,
+} from "./admin.js";
 import type { MemoryClient } from "./client.js";
+import type {
+  DeleteFileOptions,
+  ListFilesOptions,
+  ReadFileOptions,
+  RenameFileOptions,
+  SearchFilesOptions,
+  WriteFileOptions,
+} from "./files.js";
 import type {
   InteractionFilter,
   LastInteractionsOptions,
@@ -156,7 +171,11 @@ const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };
 const BATCH_ADD: Names<BatchAddOptions> = { ...WRITE, onDuplicate: true };
 const IMPORT: Names<ImportOptions> = { ...CALL, ...named("onDuplicate", "batchRecords") };
 const GET: Names<GetOptions> = { ...CALL, includeEmbedding: true, revision: true };
-const AMONG: Names<ItemFilter> = { ...CONDITION, ...TRUST, includeEmbedding: true };
+const AMONG: Names<ItemFilter> = {
+  ...CONDITION,
+  ...TRUST,
+  ...named("includeEmbedding", "orderBy", "skip"),
+};
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
 const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
 const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
@@ -311,6 +330,16 @@ const GET_DOCUMENT: Names<GetDocumentOptions> = { ...PAGES, includeFragments: tr
 const LIST_DOCUMENTS: Names<ListDocumentsOptions> = { ...PAGES, ...DOCUMENTS, newestFirst: true };
 const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MATCHED, documentIds: true };
 
+const READ_FILE: Names<ReadFileOptions> = {
+  ...CALL,
+  ...named("startLine", "endLine", "version", "maxCharacters"),
+};
+const RENAME_FILE: Names<RenameFileOptions> = WITH_VERSION;
+const WRITE_FILE: Names<WriteFileOptions> = { ...WITH_VERSION, expectedSha256: true };
+const DELETE_FILE: Names<DeleteFileOptions> = { ...WITH_VERSION, recursive: true };
+const LIST_FILES: Names<ListFilesOptions> = { ...PAGES, ...named("path", "depth") };
+const SEARCH_FILES: Names<SearchFilesOptions> = { ...CALL, ...named("path", "limit", "maxCharacters") };
+
 const RELEVANCE: Names<CheckRelevanceOptions> = {
   ...CALL,
   ...named("limit", "maxTokens", "pattern", "maxCandidates", "omitValues", "decideBy", "explain"),
@@ -321,6 +350,8 @@ const EVALUATE: Names<EvaluateForStorageOptions> = {
   ...named("goal", "save", "arguments", "isError", "key", "overwrite", "ttlMs", "decideBy"),
 };
 
+const SETTINGS: Names<NamespaceChanges> = named("timeZone", "defaultTtlMs");
+const UPDATE_NAMESPACE: Names<UpdateNamespaceOptions> = { ...CALL, expectedVersion: true };
 const LIST_NAMESPACES: Names<ListNamespacesOptions> = { ...PAGES, prefix: true };
 const REEMBED: Names<ReembedOptions> = { ...CALL, replaceClientVectors: true };
 
@@ -380,10 +411,18 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listDocuments: [LIST_DOCUMENTS],
   deleteDocument: [null, WITH_VERSION],
   searchFragments: [null, FRAGMENTS],
+  readFile: [null, READ_FILE],
+  writeFile: [null, null, WRITE_FILE],
+  editFile: [null, null, WRITE_FILE],
+  renameFile: [null, null, RENAME_FILE],
+  deleteFile: [null, DELETE_FILE],
+  listFiles: [LIST_FILES],
+  searchFiles: [null, SEARCH_FILES],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],
   listNamespaces: [LIST_NAMESPACES],
+  updateNamespace: [SETTINGS, UPDATE_NAMESPACE],
   namespaceStats: [CALL],
   deleteNamespace: [CALL],
   reembed: [REEMBED],

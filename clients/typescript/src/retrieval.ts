@@ -32,7 +32,9 @@ export function conditionFrom(condition: DeleteCondition) {
 
 /** Converts the filters of retrievals and lists. */
 export function filterFrom(filter: ItemFilter) {
-  return { ...conditionFrom(filter), ...trustFrom(filter), includeEmbedding: filter.includeEmbedding ?? false };
+  const { includeEmbedding = false, orderBy = "", skip = 0 } = filter;
+  const fields = { includeEmbedding, orderBy, skip: int32From(skip, "skip") };
+  return { ...conditionFrom(filter), ...trustFrom(filter), ...fields };
 }
 
 /** Converts the options of a retrieval, for its first page. */

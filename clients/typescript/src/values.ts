@@ -10,21 +10,28 @@ import type { Time, TimeInput } from "./times.js";
 
 const INT32_MAX = 2 ** 31 - 1;
 
-/** Maximum nesting of messages in a JSON value: protobuf reads 100 levels, some of them around it. */
-const LEVELS_MAX = 90;
+/** Maximum nesting of messages: protobuf reads no more. */
+const LEVELS_MAX = 100;
+
+/** More messages than there are around a JSON value. */
+const AROUND = 10;
+
+/** How many messages there are around a field of an item, at most: an operation of a batch adds an item. */
+export const AROUND_ITEM_FIELD = 4;
 
 /**
- * Checks an object of JSON values and returns it as protobuf takes it; `where` names it in errors.
+ * Checks an object of JSON values and returns it as protobuf takes it; `where` names it in errors, `around` counts
+ * the messages around it.
  *
  * @throws TypeError - a value is not a JSON value
  * @throws RangeError - an integer is beyond those that JavaScript holds exactly, or values are nested too deeply
- * for protobuf: some 30 objects or 45 arrays
+ * for protobuf: some 30 objects (32 in metadata) or 45 arrays
  */
-export function objectFrom(data: JsonObject, where: string): ProtoObject {
+export function objectFrom(data: JsonObject, where: string, around = AROUND): ProtoObject {
   if (!isPlainObject(data)) {
     throw new TypeError(`${where}: ${nameOf(data)} is not an object of JSON values`);
   }
-  return checked(data, where, 0) as ProtoObject;
+  return checked(data, where, around) as ProtoObject;
 }
 
 /** Returns an object of JSON values, an empty one if unset. */
@@ -34,7 +41,7 @@ export function objectTo(data: ProtoObject | undefined): JsonObject {
 
 /** Converts a JSON value; `where` names it in errors. Throws like `objectFrom`. */
 export function valueFrom(value: JsonValue, where: string): Value {
-  return fromJson(ValueSchema, checked(value, where, 1) as never);
+  return fromJson(ValueSchema, checked(value, where, AROUND + 1) as never);
 }
 
 /** Returns a JSON value. Undefined: unset. */

@@ -3,6 +3,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 
 import { AdminService } from "../src/gen/memory_service/v1/admin_pb.js";
+import { FileService } from "../src/gen/memory_service/v1/file_pb.js";
 import { InteractionService } from "../src/gen/memory_service/v1/interaction_pb.js";
 import { KnowledgeService } from "../src/gen/memory_service/v1/knowledge_pb.js";
 import { MemoryService } from "../src/gen/memory_service/v1/memory_pb.js";
@@ -12,6 +13,7 @@ import { UserMemoryService } from "../src/gen/memory_service/v1/user_memory_pb.j
 import type { JsonValue, MemoryClient } from "../src/index.js";
 import { MemoryServiceError } from "../src/index.js";
 import type { Adapter } from "./peer-adapters.js";
+import { FILES } from "./peer-files.js";
 import { ADMIN, iterated, MEMORY, STATE } from "./peer-memory.js";
 import { Inexpressible, type Native, nativeOf, parsed, written } from "./peer-messages.js";
 import { INTERACTIONS, KNOWLEDGE, OVERSEER, USER_MEMORIES } from "./peer-services.js";
@@ -30,6 +32,7 @@ export const SERVICES: readonly (readonly [DescService, Readonly<Record<string, 
   [UserMemoryService, USER_MEMORIES],
   [InteractionService, INTERACTIONS],
   [KnowledgeService, KNOWLEDGE],
+  [FileService, FILES],
   [OverseerService, OVERSEER],
   [AdminService, ADMIN],
 ];

@@ -34,6 +34,8 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "maxTokens",
     "rerank",
     "recordUsage",
+    "orderBy",
+    "skip",
     "explain",
     "includeEmbedding",
     "pageSize",
@@ -93,6 +95,9 @@ const REQUIRED: Readonly<Record<string, Native>> = {
   ToolCall: { name: "" },
   OriginalMessage: { content: "" },
   StateEntry: { key: "" },
+  ReplaceText: { oldText: "", newText: "" },
+  InsertText: { afterLine: 0, text: "" },
+  AppendText: { text: "" },
 };
 
 /** Parses a message of protobuf's JSON. */

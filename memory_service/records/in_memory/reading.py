@@ -15,10 +15,12 @@ from memory_service.data_model import (
 )
 from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
+from memory_service.indexes.ordered_rows import ordered
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
 from memory_service.indexes.value_columns import new_column, reader
-from memory_service.predicates import column_fields
+from memory_service.ordering import Ordering, SortKey
+from memory_service.predicates import Field, column_fields
 from memory_service.reading import Reading
 from memory_service.records.in_memory.namespace import Namespace
 
@@ -34,8 +36,20 @@ class InMemoryReading(Reading):
         return [None if i is None else self._found.read(i, with_embedding) for i in ids]
 
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        self._make_columns(item_filter)
+        self._make_columns(column_fields(item_filter.predicate))
         return scan(self._found.view, item_filter, limit, newest=newest)
+
+    async def ordered(
+        self,
+        item_filter: ItemFilter,
+        ordering: Ordering,
+        limit: int,
+        *,
+        skip: int = 0,
+        begin: SortKey | None = None,
+    ) -> list[tuple[int, SortKey]]:
+        self._make_columns([*column_fields(item_filter.predicate), *ordering.columns])
+        return ordered(self._found.view, item_filter, ordering, limit, skip=skip, begin=begin)
 
     async def label_values(
         self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
@@ -43,13 +57,13 @@ class InMemoryReading(Reading):
         return label_values(self._found.view, key, prefix, after, limit, now_us)
 
     async def search(self, query: SearchQuery) -> Hits:
-        self._make_columns(query.filter)
+        self._make_columns(column_fields(query.filter.predicate))
         return search(self._found.view, query)
 
-    def _make_columns(self, item_filter: ItemFilter) -> None:
-        """Add the columns that a filter needs to the view."""
+    def _make_columns(self, fields: Sequence[Field]) -> None:
+        """Add the columns of some fields to the view."""
         found = self._found
-        fields, columns = column_fields(item_filter.predicate), found.view.columns
+        columns = found.view.columns
         for wanted in columns.lacking(fields):
             found.view.index_pending()
             read, column = reader(wanted), new_column(wanted)

@@ -34,6 +34,7 @@ _SOURCE_PARTS = (
 _SOURCES = {
     FieldName.ID: "id",
     FieldName.UPDATE_TIME: "update_us",
+    FieldName.REVISION: "revision",
     FieldName.IMPORTANCE: "importance",
     FieldName.ROLE: "content",
     FieldName.NAME: "content",

@@ -234,6 +234,8 @@ DEAREST = {
     "List": [
         Dear("page", lambda w: _page(w)),
         Dear("vectors", lambda w: _page(w, include_embedding=True)),
+        Dear("by update time", lambda w: _page(w, order_by="update_time desc", skip=500)),
+        Dear("by metadata", lambda w: _page(w, order_by="metadata.m7")),
         *(
             Dear(f"filter of {name}", lambda w, text=text: _page(w, filter=text))
             for name, text in FILTERS.items()

@@ -145,8 +145,8 @@ def again(request: Request, times: int = 5) -> list[Request]:
 
 
 LABELS = {f"{at:02d}".ljust(64, "k"): "v" * 256 for at in range(64)}
-METADATA = struct({f"key{at:04d}": at for at in range(1100)})
-"""Nearly 16 KiB."""
+METADATA = struct({f"key{at:04d}": at for at in range(4300)})
+"""Nearly 64 KiB."""
 FILTERS = {
     "comparisons of metadata": " OR ".join(f'metadata.m{at % 14} = "{at}{"x" * 40}*"' for at in range(64)),
     "negations": " AND ".join(f'NOT metadata.m{at % 14} = "*{at}y"' for at in range(64)),

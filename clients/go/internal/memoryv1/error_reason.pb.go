@@ -53,10 +53,11 @@ const (
 	ErrorReason_ERROR_REASON_NAMESPACE_NOT_FOUND ErrorReason = 8
 	// An item with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_ITEM_ALREADY_EXISTS ErrorReason = 9
-	// `expected_version` is not the current version of the state, memory or document. Code ABORTED: read
-	// again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
-	// "current_version": "4"}, with "id" instead of "key" for a memory or a document. A current version of
-	// 0 means that it does not exist.
+	// `expected_version` is not the current version of the state, memory, document or file. Code ABORTED:
+	// read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
+	// "current_version": "4"}, with "id" instead of "key" for a memory or a document, and "path" for a file,
+	// which may have "expected_sha256" and "current_sha256" too. A current version of 0 means that it does
+	// not exist.
 	ErrorReason_ERROR_REASON_VERSION_MISMATCH ErrorReason = 10
 	// `expected_revision` is not the current revision of the item. Code ABORTED: read again, decide
 	// again, write again. Metadata: {"id": ..., "expected_revision": "3", "current_revision": "4"}.
@@ -109,6 +110,17 @@ const (
 	ErrorReason_ERROR_REASON_QUARANTINED_NOT_FOUND ErrorReason = 29
 	// A state with this key already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "key": ...}.
 	ErrorReason_ERROR_REASON_STATE_ALREADY_EXISTS ErrorReason = 33
+	// The namespace has no file at this path. Code NOT_FOUND. Metadata: {"namespace": ..., "path": ...}.
+	ErrorReason_ERROR_REASON_FILE_NOT_FOUND ErrorReason = 34
+	// There is a file or a folder at this path. Code ALREADY_EXISTS. Metadata: {"namespace": ...,
+	// "path": ...}.
+	ErrorReason_ERROR_REASON_FILE_ALREADY_EXISTS ErrorReason = 35
+	// The path is a folder, and `recursive` is not set. Code FAILED_PRECONDITION. Metadata:
+	// {"namespace": ..., "path": ...}.
+	ErrorReason_ERROR_REASON_FOLDER_NOT_EMPTY ErrorReason = 36
+	// The text to replace does not occur exactly once. Code FAILED_PRECONDITION: read the file, and send a
+	// longer text. Metadata: {"path": ..., "occurrences": "3", "lines": "2,5,9"}, at most 20 lines.
+	ErrorReason_ERROR_REASON_OCCURRENCE_MISMATCH ErrorReason = 37
 	// The item or state has no version that was written at this revision, or it is no longer kept, or it was
 	// redacted. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ..., "revision": "3"}, with "key" instead
 	// of "id" for a state.
@@ -152,6 +164,10 @@ var (
 		28: "ERROR_REASON_WRITE_REJECTED",
 		29: "ERROR_REASON_QUARANTINED_NOT_FOUND",
 		33: "ERROR_REASON_STATE_ALREADY_EXISTS",
+		34: "ERROR_REASON_FILE_NOT_FOUND",
+		35: "ERROR_REASON_FILE_ALREADY_EXISTS",
+		36: "ERROR_REASON_FOLDER_NOT_EMPTY",
+		37: "ERROR_REASON_OCCURRENCE_MISMATCH",
 		38: "ERROR_REASON_VERSION_NOT_FOUND",
 		39: "ERROR_REASON_VERSION_IS_CURRENT",
 	}
@@ -187,6 +203,10 @@ var (
 		"ERROR_REASON_WRITE_REJECTED":          28,
 		"ERROR_REASON_QUARANTINED_NOT_FOUND":   29,
 		"ERROR_REASON_STATE_ALREADY_EXISTS":    33,
+		"ERROR_REASON_FILE_NOT_FOUND":          34,
+		"ERROR_REASON_FILE_ALREADY_EXISTS":     35,
+		"ERROR_REASON_FOLDER_NOT_EMPTY":        36,
+		"ERROR_REASON_OCCURRENCE_MISMATCH":     37,
 		"ERROR_REASON_VERSION_NOT_FOUND":       38,
 		"ERROR_REASON_VERSION_IS_CURRENT":      39,
 	}
@@ -223,7 +243,8 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x8c\t\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x9c\n" +
+	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12#\n" +
@@ -256,7 +277,11 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"$ERROR_REASON_DOCUMENT_ALREADY_EXISTS\x10\x1b\x12\x1f\n" +
 	"\x1bERROR_REASON_WRITE_REJECTED\x10\x1c\x12&\n" +
 	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1d\x12%\n" +
-	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!\x12\"\n" +
+	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!\x12\x1f\n" +
+	"\x1bERROR_REASON_FILE_NOT_FOUND\x10\"\x12$\n" +
+	" ERROR_REASON_FILE_ALREADY_EXISTS\x10#\x12!\n" +
+	"\x1dERROR_REASON_FOLDER_NOT_EMPTY\x10$\x12$\n" +
+	" ERROR_REASON_OCCURRENCE_MISMATCH\x10%\x12\"\n" +
 	"\x1eERROR_REASON_VERSION_NOT_FOUND\x10&\x12#\n" +
 	"\x1fERROR_REASON_VERSION_IS_CURRENT\x10'b\x06proto3"
 

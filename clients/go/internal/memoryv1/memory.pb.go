@@ -44,6 +44,10 @@ const (
 	ItemKind_ITEM_KIND_DOCUMENT ItemKind = 5
 	// A fragment of a document of KnowledgeService.
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
+	// A file of FileService. Searches find its fragments, not the file itself.
+	ItemKind_ITEM_KIND_FILE ItemKind = 8
+	// A fragment of a file of FileService.
+	ItemKind_ITEM_KIND_FILE_FRAGMENT ItemKind = 9
 )
 
 // Enum value maps for ItemKind.
@@ -56,15 +60,19 @@ var (
 		4: "ITEM_KIND_USER_MEMORY",
 		5: "ITEM_KIND_DOCUMENT",
 		6: "ITEM_KIND_FRAGMENT",
+		8: "ITEM_KIND_FILE",
+		9: "ITEM_KIND_FILE_FRAGMENT",
 	}
 	ItemKind_value = map[string]int32{
-		"ITEM_KIND_UNSPECIFIED": 0,
-		"ITEM_KIND_MESSAGE":     1,
-		"ITEM_KIND_RESPONSE":    2,
-		"ITEM_KIND_REFLECTION":  3,
-		"ITEM_KIND_USER_MEMORY": 4,
-		"ITEM_KIND_DOCUMENT":    5,
-		"ITEM_KIND_FRAGMENT":    6,
+		"ITEM_KIND_UNSPECIFIED":   0,
+		"ITEM_KIND_MESSAGE":       1,
+		"ITEM_KIND_RESPONSE":      2,
+		"ITEM_KIND_REFLECTION":    3,
+		"ITEM_KIND_USER_MEMORY":   4,
+		"ITEM_KIND_DOCUMENT":      5,
+		"ITEM_KIND_FRAGMENT":      6,
+		"ITEM_KIND_FILE":          8,
+		"ITEM_KIND_FILE_FRAGMENT": 9,
 	}
 )
 
@@ -526,8 +534,8 @@ type MemoryItem struct {
 	//	*MemoryItem_Text
 	//	*MemoryItem_Data
 	Content isMemoryItem_Content `protobuf_oneof:"content"`
-	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Times are used to
-	// filter, never to order: items are ordered by when they were written.
+	// When the event happened. Unset when added: now. UTC, stored to the microsecond. Unless a request has
+	// `order_by`, items are ordered by when they were added, not by this time.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When the item was last written. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -536,7 +544,7 @@ type MemoryItem struct {
 	// Labels for exact matching, for example {"topic": "travel"}. At most 64; keys have 1 to 64 bytes,
 	// values at most 256.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Stored and returned with the item. At most 16 KiB as JSON, 8 levels deep.
+	// Stored and returned with the item. At most 64 KiB as JSON, 32 levels deep.
 	Metadata *structpb.Struct `protobuf:"bytes,11,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// The vector of the content. When added: the client's own vector; unset, the server embeds the text.
 	// Returned only if `include_embedding` is set.
@@ -1952,7 +1960,13 @@ type RetrieveOptions struct {
 	MinTrust *float64 `protobuf:"fixed64,22,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items and neighbours from one of these sources; SOURCE_KIND_UNSPECIFIED means an unknown
 	// source. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,23,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the results, as in ListRequest; the first `limit` are returned. Empty: the newest items.
+	// Only without a query; not with max_tokens.
+	OrderBy string `protobuf:"bytes,24,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of results to leave out: the first in the order of `order_by`, without it the newest. 0:
+	// none. Only without a query.
+	Skip          int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2146,6 +2160,20 @@ func (x *RetrieveOptions) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *RetrieveOptions) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *RetrieveOptions) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
@@ -3124,7 +3152,7 @@ type ListRequest struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Only items that match this expression, as in RetrieveOptions. Empty: all.
 	Filter string `protobuf:"bytes,8,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Reverse the order. False: oldest first.
+	// Reverse the order. False: oldest first. Not with order_by.
 	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	// Return the items' vectors. False: they are omitted.
 	IncludeEmbedding bool `protobuf:"varint,10,opt,name=include_embedding,json=includeEmbedding,proto3" json:"include_embedding,omitempty"`
@@ -3134,7 +3162,15 @@ type ListRequest struct {
 	// The minimum trust of the items, 0 to 1. Unset: any.
 	MinTrust *float64 `protobuf:"fixed64,12,opt,name=min_trust,json=minTrust,proto3,oneof" json:"min_trust,omitempty"`
 	// Only items from one of these sources, as in RetrieveOptions. Empty: any.
-	Sources       []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	Sources []SourceKind `protobuf:"varint,13,rep,packed,name=sources,proto3,enum=memory_service.v1.SourceKind" json:"sources,omitempty"`
+	// The order of the items: "create_time", "update_time", "revision" (of the item) or "metadata.KEY", then
+	// nothing, "asc" or "desc", for example "update_time desc". Metadata ascend by type: null, false, true,
+	// numbers, texts by code point (the first 256), lists and objects. Items without the value come last in
+	// both directions; equal ones are ordered by when they were added. An item changed between two pages
+	// may come twice or not at all; others come once. Empty: insertion order.
+	OrderBy string `protobuf:"bytes,14,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of items to leave out at the beginning. 0: none.
+	Skip          int32 `protobuf:"varint,15,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3258,6 +3294,20 @@ func (x *ListRequest) GetSources() []SourceKind {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *ListRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *ListRequest) GetSkip() int32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
 }
 
 // ListResponse is one page of items.
@@ -5361,6 +5411,162 @@ func (*ExportResponse_Item) isExportResponse_Record() {}
 
 func (*ExportResponse_State) isExportResponse_Record() {}
 
+// ReplaceText replaces a text of a file that occurs exactly once.
+type ReplaceText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text to replace, which may have several lines. Required.
+	OldText string `protobuf:"bytes,1,opt,name=old_text,json=oldText,proto3" json:"old_text,omitempty"`
+	// The new text. Empty: the old text is removed.
+	NewText       string `protobuf:"bytes,2,opt,name=new_text,json=newText,proto3" json:"new_text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceText) Reset() {
+	*x = ReplaceText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceText) ProtoMessage() {}
+
+func (x *ReplaceText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
+func (*ReplaceText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *ReplaceText) GetOldText() string {
+	if x != nil {
+		return x.OldText
+	}
+	return ""
+}
+
+func (x *ReplaceText) GetNewText() string {
+	if x != nil {
+		return x.NewText
+	}
+	return ""
+}
+
+// InsertText inserts a text as separate lines: missing line breaks before and after it are added.
+type InsertText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Insert after this line. 0: before the first line. Beyond the last line: INVALID_FIELD.
+	AfterLine int32 `protobuf:"varint,1,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
+	// The text. Required.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertText) Reset() {
+	*x = InsertText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertText) ProtoMessage() {}
+
+func (x *InsertText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
+func (*InsertText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *InsertText) GetAfterLine() int32 {
+	if x != nil {
+		return x.AfterLine
+	}
+	return 0
+}
+
+func (x *InsertText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// AppendText adds a text to the end of a file.
+type AppendText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text. Required. It continues the last line, unless that ends with a line break.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppendText) Reset() {
+	*x = AppendText{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppendText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppendText) ProtoMessage() {}
+
+func (x *AppendText) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
+func (*AppendText) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *AppendText) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
@@ -5492,7 +5698,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xca\b\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xf9\b\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -5522,7 +5728,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x06rerank\x18\x14 \x01(\bR\x06rerank\x12!\n" +
 	"\frecord_usage\x18\x15 \x01(\bR\vrecordUsage\x12 \n" +
 	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x18 \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x19 \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -5600,7 +5808,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\"3\n" +
 	"\x15RedactVersionResponse\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x03R\brevision\"\xfb\x04\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"\xaa\x05\n" +
 	"\vListRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -5618,7 +5826,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	" \x01(\bR\x10includeEmbedding\x121\n" +
 	"\x05kinds\x18\v \x03(\x0e2\x1b.memory_service.v1.ItemKindR\x05kinds\x12 \n" +
 	"\tmin_trust\x18\f \x01(\x01H\x00R\bminTrust\x88\x01\x01\x127\n" +
-	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x1a9\n" +
+	"\asources\x18\r \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
+	"\border_by\x18\x0e \x01(\tR\aorderBy\x12\x12\n" +
+	"\x04skip\x18\x0f \x01(\x05R\x04skip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -5797,7 +6007,18 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemH\x00R\x04item\x125\n" +
 	"\x05state\x18\x02 \x01(\v2\x1d.memory_service.v1.StateEntryH\x00R\x05state\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevisionB\b\n" +
-	"\x06record*\xb9\x01\n" +
+	"\x06record\"C\n" +
+	"\vReplaceText\x12\x19\n" +
+	"\bold_text\x18\x01 \x01(\tR\aoldText\x12\x19\n" +
+	"\bnew_text\x18\x02 \x01(\tR\anewText\"?\n" +
+	"\n" +
+	"InsertText\x12\x1d\n" +
+	"\n" +
+	"after_line\x18\x01 \x01(\x05R\tafterLine\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\" \n" +
+	"\n" +
+	"AppendText\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text*\xea\x01\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ITEM_KIND_MESSAGE\x10\x01\x12\x16\n" +
@@ -5805,7 +6026,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14ITEM_KIND_REFLECTION\x10\x03\x12\x19\n" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
-	"\x12ITEM_KIND_FRAGMENT\x10\x06*\xcc\x01\n" +
+	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x12\n" +
+	"\x0eITEM_KIND_FILE\x10\b\x12\x1b\n" +
+	"\x17ITEM_KIND_FILE_FRAGMENT\x10\t*\xcc\x01\n" +
 	"\n" +
 	"SourceKind\x12\x1b\n" +
 	"\x17SOURCE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5888,7 +6111,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                    // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),                  // 1: memory_service.v1.SourceKind
@@ -5955,44 +6178,47 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*Change)(nil),                   // 62: memory_service.v1.Change
 	(*ExportRequest)(nil),            // 63: memory_service.v1.ExportRequest
 	(*ExportResponse)(nil),           // 64: memory_service.v1.ExportResponse
-	nil,                              // 65: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                              // 66: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                              // 67: memory_service.v1.ListRequest.LabelsEntry
-	nil,                              // 68: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                              // 69: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),          // 70: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),    // 71: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),      // 72: google.protobuf.Duration
-	(*structpb.Value)(nil),           // 73: google.protobuf.Value
-	(*StateEntry)(nil),               // 74: memory_service.v1.StateEntry
-	(VersionKind)(0),                 // 75: memory_service.v1.VersionKind
-	(*fieldmaskpb.FieldMask)(nil),    // 76: google.protobuf.FieldMask
+	(*ReplaceText)(nil),              // 65: memory_service.v1.ReplaceText
+	(*InsertText)(nil),               // 66: memory_service.v1.InsertText
+	(*AppendText)(nil),               // 67: memory_service.v1.AppendText
+	nil,                              // 68: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                              // 69: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                              // 70: memory_service.v1.ListRequest.LabelsEntry
+	nil,                              // 71: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                              // 72: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),          // 73: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),    // 74: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 75: google.protobuf.Duration
+	(*structpb.Value)(nil),           // 76: google.protobuf.Value
+	(*StateEntry)(nil),               // 77: memory_service.v1.StateEntry
+	(VersionKind)(0),                 // 78: memory_service.v1.VersionKind
+	(*fieldmaskpb.FieldMask)(nil),    // 79: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	70,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	71,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	71,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	71,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	65,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	70,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	73,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	74,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	74,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	74,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	68,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	73,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	72,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	75,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	71,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	74,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	71,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	70,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	74,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	73,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	70,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	73,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	73,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	76,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -6002,19 +6228,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	74,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	77,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	66,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	71,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	71,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	69,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	74,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	71,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	74,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	72,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	75,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -6025,25 +6251,25 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	75,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
-	71,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
+	78,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
+	74,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
 	7,   // 58: memory_service.v1.ItemVersion.item:type_name -> memory_service.v1.MemoryItem
 	32,  // 59: memory_service.v1.ListItemVersionsResponse.versions:type_name -> memory_service.v1.ItemVersion
-	67,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	71,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	71,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	70,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	74,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 63: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 64: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 65: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
 	41,  // 66: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
 	7,   // 67: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	76,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	79,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
 	7,   // 69: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
 	29,  // 70: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	68,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	71,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
 	0,   // 72: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	71,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	71,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	74,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
 	49,  // 75: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
 	50,  // 76: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
 	51,  // 77: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
@@ -6054,25 +6280,25 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 82: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 83: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 84: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	76,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	69,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	79,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	72,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
 	0,   // 87: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	71,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	71,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	73,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	72,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	74,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	74,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	76,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	75,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
 	57,  // 92: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
 	29,  // 93: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	71,  // 94: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	71,  // 95: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	71,  // 96: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	72,  // 97: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	74,  // 94: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	74,  // 95: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	74,  // 96: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	75,  // 97: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	62,  // 98: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
 	6,   // 99: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
 	7,   // 100: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	74,  // 101: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	77,  // 101: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
 	7,   // 102: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	74,  // 103: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	77,  // 103: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
 	16,  // 104: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
 	18,  // 105: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
 	20,  // 106: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
@@ -6162,7 +6388,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   63,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

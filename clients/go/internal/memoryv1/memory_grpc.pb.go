@@ -72,7 +72,7 @@ type MemoryServiceClient interface {
 	// writer; if there is none, it reports the item as not restorable. Safe to retry.
 	// Errors: ITEM_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT (update or delete the item instead).
 	RedactVersion(ctx context.Context, in *RedactVersionRequest, opts ...grpc.CallOption) (*RedactVersionResponse, error)
-	// List pages through the items of a namespace in insertion order.
+	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
 	// with the number of items that have it. It counts the items that List returns by default.
@@ -332,7 +332,7 @@ type MemoryServiceServer interface {
 	// writer; if there is none, it reports the item as not restorable. Safe to retry.
 	// Errors: ITEM_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT (update or delete the item instead).
 	RedactVersion(context.Context, *RedactVersionRequest) (*RedactVersionResponse, error)
-	// List pages through the items of a namespace in insertion order.
+	// List pages through the items of a namespace in insertion order, or in the order of a field.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// ListLabelValues pages through the distinct values of a label, in the order of their code points, each
 	// with the number of items that have it. It counts the items that List returns by default.

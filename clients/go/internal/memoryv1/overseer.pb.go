@@ -732,7 +732,7 @@ type EvaluateForStorageRequest struct {
 	Goal string `protobuf:"bytes,4,opt,name=goal,proto3" json:"goal,omitempty"`
 	// Save the result if it is worth saving. False: only decide.
 	Save bool `protobuf:"varint,5,opt,name=save,proto3" json:"save,omitempty"`
-	// The arguments of the tool call. Unset: unknown. At most 16 KiB as JSON.
+	// The arguments of the tool call. Unset: unknown. At most 64 KiB as JSON.
 	Arguments *structpb.Struct `protobuf:"bytes,6,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	// Whether the tool failed. The result of a failed call is never saved.
 	IsError bool `protobuf:"varint,7,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`

@@ -38,7 +38,8 @@ var notSent = []string{
 // joins, and a time to live, which responses never have. It returns only the items that were not skipped.
 var notReturned = []string{
 	"next_page_token", "UserMemory.ttl", "Document.ttl",
-	"ListResponse.revision", "ListLabelValuesResponse.revision", "ListMemoriesResponse.revision", "ListDocumentsResponse.revision",
+	"ListResponse.revision", "ListLabelValuesResponse.revision", "ListMemoriesResponse.revision",
+	"ListDocumentsResponse.revision", "ListFilesResponse.revision",
 	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
 	// Only WriteResult has it.
 	"DeleteResponse.derived_count", "DeleteWhereResponse.derived_count",

@@ -168,6 +168,8 @@ func filterOptions(in *fields) []memory.MemoryRetrieveOption {
 		memory.WithKinds(each(in.enums("kinds"), kind)...),
 		memory.WithPageSize(in.number("page_size")),
 		memory.WithSources(in.sources()...),
+		memory.WithOrderBy(in.text("order_by")),
+		memory.WithSkip(in.number("skip")),
 	}
 	if trust := in.optionalFloat("min_trust"); trust != nil {
 		options = append(options, memory.WithMinTrust(*trust))

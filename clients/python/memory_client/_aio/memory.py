@@ -155,6 +155,8 @@ class MemoryMethods(Bound):
         max_tokens: int | None = None,
         rerank: bool = False,
         record_usage: bool = False,
+        order_by: str = "",
+        skip: int = 0,
         page_size: int = 0,
     ) -> Results:
         """Return what an agent needs for its next step.
@@ -189,6 +191,10 @@ class MemoryMethods(Bound):
             rerank: Reorder the best results by the server's reranker: slower, and often better. Only with a
                 query text.
             record_usage: Count each result as used once, for searches that weigh usage.
+            order_by: The order of the results, if there is no query: "create_time", "update_time", "revision"
+                or "metadata.KEY", with " desc" for descending. Empty: the newest items.
+            skip: Number of results to leave out, if there is no query: the first in this order, or the
+                newest.
             page_size: Number of results to fetch at a time; 0: as many as fit in a response.
 
         Returns:
@@ -220,6 +226,8 @@ class MemoryMethods(Bound):
             max_tokens=max_tokens,
             rerank=rerank,
             record_usage=record_usage,
+            order_by=order_by,
+            skip=skip,
             page_size=page_size,
         )
         return memory.results_of(await self._transport.all_pages(call))
@@ -250,11 +258,14 @@ class MemoryMethods(Bound):
         filter: str = "",
         min_trust: float | None = None,
         sources: Sequence[SourceKind | str] = (),
+        order_by: str = "",
+        skip: int = 0,
         page_size: int = 0,
     ) -> AsyncIterator[MemoryItem]:
-        """Yield the items in the order in which they were added, page by page.
+        """Yield the items in the order in which they were added, or in that of a field, page by page.
 
-        The filters are those of `retrieve`. `page_size` is the number to fetch at a time; 0: 100.
+        The filters and orders are those of `retrieve`. `skip` is the number to leave out at the beginning;
+        `page_size` is the number to fetch at a time; 0: 100.
         """
         call = memory.list_items(
             self._namespace,
@@ -268,6 +279,8 @@ class MemoryMethods(Bound):
             filter=filter,
             min_trust=min_trust,
             sources=sources,
+            order_by=order_by,
+            skip=skip,
             page_size=page_size,
         )
         return self._transport.entries(call)

@@ -13,7 +13,7 @@ from memory_client.convert import degraded_to, enum_from, enum_to, kind_number, 
 from memory_client.decisions import DecidedBy, DecisionFailure, LlmUsage
 from memory_client.found import Found
 from memory_client.models import Contribution, ItemKind, RetrieveMode, SourceKind
-from memory_client.values import duration_from, struct_from, timestamp_from
+from memory_client.values import AROUND_ITEM_FIELD, duration_from, struct_from, timestamp_from
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -36,7 +36,7 @@ def set_ttl(message: Any, ttl: timedelta | float | None) -> None:
 def set_metadata(message: Any, metadata: Mapping[str, Any] | None) -> None:
     """Set the metadata if there is any."""
     if metadata:
-        message.metadata.CopyFrom(struct_from(metadata, "metadata"))
+        message.metadata.CopyFrom(struct_from(metadata, "metadata", around=AROUND_ITEM_FIELD))
 
 
 def number_of(proto_enum: Any, prefix: str, kind: type[E], value: E | str | None) -> Any:

@@ -39,7 +39,7 @@ from memory_client.models import (
     Vector,
 )
 from memory_client.unset import UNSET, Unset
-from memory_client.values import duration_from, struct_from, timestamp_from
+from memory_client.values import AROUND_ITEM_FIELD, duration_from, struct_from, timestamp_from
 
 _SERVICE = "/memory_service.v1.MemoryService/"
 
@@ -127,6 +127,8 @@ def retrieve(
     max_tokens: int | None,
     rerank: bool,
     record_usage: bool,
+    order_by: str,
+    skip: int,
     page_size: int,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
@@ -147,6 +149,8 @@ def retrieve(
         max_tokens=max_tokens,
         rerank=rerank,
         record_usage=record_usage,
+        order_by=order_by,
+        skip=skip,
         page_size=page_size,
     )
     if mode is not None:
@@ -221,6 +225,8 @@ def list_items(
     filter: str,
     min_trust: float | None,
     sources: Sequence[SourceKind | str],
+    order_by: str,
+    skip: int,
     page_size: int,
 ) -> Call[Page[MemoryItem]]:
     """Call List for its first page."""
@@ -234,6 +240,8 @@ def list_items(
         filter=filter,
         min_trust=min_trust,
         sources=source_numbers(sources),
+        order_by=order_by,
+        skip=skip,
         page_size=page_size,
     )
     set_times(request, start_time=start_time, end_time=end_time)
@@ -300,7 +308,7 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
     elif field == "labels":
         item.labels.update(value)
     elif field == "metadata":
-        item.metadata.CopyFrom(struct_from(value, field))
+        item.metadata.CopyFrom(struct_from(value, field, around=AROUND_ITEM_FIELD))
     elif field == "embedding":
         set_embedding(item.embedding, value)
     elif field == "ttl":

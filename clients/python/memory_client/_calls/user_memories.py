@@ -50,7 +50,7 @@ from memory_client.user_memories import (
     UpdatedMemory,
     UserMemory,
 )
-from memory_client.values import duration_from, struct_from, timestamp_from
+from memory_client.values import AROUND_ITEM_FIELD, duration_from, struct_from, timestamp_from
 
 _SERVICE = "/memory_service.v1.UserMemoryService/"
 
@@ -240,7 +240,7 @@ def _set_field(memory: pb.UserMemory, field: str, value: Any) -> None:
     elif field == "labels":
         memory.labels.update(value)
     elif field == "metadata":
-        memory.metadata.CopyFrom(struct_from(value, field))
+        memory.metadata.CopyFrom(struct_from(value, field, around=AROUND_ITEM_FIELD))
     elif field == "ttl":
         memory.ttl.CopyFrom(duration_from(value))
     else:

@@ -20,6 +20,8 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_USER_MEMORY: _ClassVar[ItemKind]
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
+    ITEM_KIND_FILE: _ClassVar[ItemKind]
+    ITEM_KIND_FILE_FRAGMENT: _ClassVar[ItemKind]
 
 class SourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -86,6 +88,8 @@ ITEM_KIND_REFLECTION: ItemKind
 ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
+ITEM_KIND_FILE: ItemKind
+ITEM_KIND_FILE_FRAGMENT: ItemKind
 SOURCE_KIND_UNSPECIFIED: SourceKind
 SOURCE_KIND_USER: SourceKind
 SOURCE_KIND_AGENT: SourceKind
@@ -352,7 +356,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -383,6 +387,8 @@ class RetrieveOptions(_message.Message):
     RECORD_USAGE_FIELD_NUMBER: _ClassVar[int]
     MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    SKIP_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -406,7 +412,9 @@ class RetrieveOptions(_message.Message):
     record_usage: bool
     min_trust: float
     sources: _containers.RepeatedScalarFieldContainer[SourceKind]
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ...) -> None: ...
+    order_by: str
+    skip: int
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
@@ -559,7 +567,7 @@ class RedactVersionResponse(_message.Message):
     def __init__(self, revision: _Optional[int] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources")
+    __slots__ = ("namespace", "page_size", "page_token", "session_id", "labels", "start_time", "end_time", "filter", "newest_first", "include_embedding", "kinds", "min_trust", "sources", "order_by", "skip")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -580,6 +588,8 @@ class ListRequest(_message.Message):
     KINDS_FIELD_NUMBER: _ClassVar[int]
     MIN_TRUST_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    SKIP_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     page_size: int
     page_token: str
@@ -593,7 +603,9 @@ class ListRequest(_message.Message):
     kinds: _containers.RepeatedScalarFieldContainer[ItemKind]
     min_trust: float
     sources: _containers.RepeatedScalarFieldContainer[SourceKind]
-    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ...) -> None: ...
+    order_by: str
+    skip: int
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., session_id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[str] = ..., newest_first: bool = ..., include_embedding: bool = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("items", "next_page_token", "revision")
@@ -936,3 +948,25 @@ class ExportResponse(_message.Message):
     state: _state_pb2.StateEntry
     revision: int
     def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateEntry, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class ReplaceText(_message.Message):
+    __slots__ = ("old_text", "new_text")
+    OLD_TEXT_FIELD_NUMBER: _ClassVar[int]
+    NEW_TEXT_FIELD_NUMBER: _ClassVar[int]
+    old_text: str
+    new_text: str
+    def __init__(self, old_text: _Optional[str] = ..., new_text: _Optional[str] = ...) -> None: ...
+
+class InsertText(_message.Message):
+    __slots__ = ("after_line", "text")
+    AFTER_LINE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    after_line: int
+    text: str
+    def __init__(self, after_line: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
+
+class AppendText(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    def __init__(self, text: _Optional[str] = ...) -> None: ...

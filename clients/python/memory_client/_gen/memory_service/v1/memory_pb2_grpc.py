@@ -191,7 +191,7 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """List pages through the items of a namespace in insertion order.
+        """List pages through the items of a namespace in insertion order, or in the order of a field.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

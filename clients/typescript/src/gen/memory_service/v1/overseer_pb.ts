@@ -377,7 +377,7 @@ export type EvaluateForStorageRequest = Message<"memory_service.v1.EvaluateForSt
   save: boolean;
 
   /**
-   * The arguments of the tool call. Unset: unknown. At most 16 KiB as JSON.
+   * The arguments of the tool call. Unset: unknown. At most 64 KiB as JSON.
    *
    * @generated from field: google.protobuf.Struct arguments = 6;
    */
