@@ -5,9 +5,9 @@ import (
 	"iter"
 	"time"
 
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )

@@ -47,7 +47,7 @@ class AdminMethods(Bound):
         self,
         *,
         time_zone: str | Unset = UNSET,
-        default_ttl: timedelta | float | None | Unset = UNSET,
+        default_ttl: timedelta | float | Unset | None = UNSET,
         expected_version: int | None = None,
     ) -> NamespaceSettings:
         """Change the settings of the client's namespace, which is created if it does not exist.

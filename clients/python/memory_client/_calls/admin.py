@@ -108,7 +108,7 @@ def _stats(response: admin_pb2.GetNamespaceStatsResponse) -> NamespaceStats:
 def update_namespace(
     namespace: str,
     time_zone: str | Unset,
-    default_ttl: timedelta | float | None | Unset,
+    default_ttl: timedelta | float | Unset | None,
     expected_version: int | None,
 ) -> Call[NamespaceSettings]:
     """Call UpdateNamespace with the settings that are given."""
@@ -119,7 +119,7 @@ def update_namespace(
         request.update_mask.paths.append("time_zone")
     if default_ttl is not UNSET:
         if default_ttl is not None:
-            request.default_ttl.CopyFrom(duration_from(default_ttl, "default_ttl"))
+            request.default_ttl.CopyFrom(duration_from(default_ttl))
         request.update_mask.paths.append("default_ttl")
 
     def read(response: admin_pb2.UpdateNamespaceResponse) -> NamespaceSettings:
