@@ -38,7 +38,7 @@ from memory_service.domain.ranking import ScoreWeights
 from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
 from memory_service.domain.screening import Screening
 from memory_service.embedders.local import LocalEmbedder
-from memory_service.indexes import lexical, turns, view
+from memory_service.indexes import lexical, turns
 from memory_service.limits import Limits
 from memory_service.records.in_memory.store import InMemoryStore
 from memory_service.server.items import item_bytes, to_draft
@@ -81,7 +81,7 @@ def _in_force(constants: Constants) -> Iterator[None]:
     replaced: list[tuple[Any, str, Any]] = [
         (turns, "BEFORE", constants.before),
         (turns, "AFTER", constants.after),
-        (view, "WEIGHTS", weights),
+        (turns, "WEIGHTS", weights),
         (lexical, "K1", constants.k1),
         (lexical, "B", constants.b),
         (ranking, "LEXICAL_WEIGHT", 1 - constants.vector),

@@ -109,6 +109,7 @@ class ItemKind(enum.IntEnum):
     USER_MEMORY = 4
     DOCUMENT = 5
     FRAGMENT = 6
+    SESSION = 7
     FILE = 8
     FILE_FRAGMENT = 9
 
@@ -431,7 +432,8 @@ class SearchQuery(msgspec.Struct, frozen=True):
     """A search by vector, text, or both.
 
     `candidates` is the most results per channel; with both channels, `nearest` is that of the vector if it is
-    above 0. With `described` the hits also have the columns that describe the items.
+    above 0. With `described` the hits also have the columns that describe the items. `neighbour_weight`
+    is the factor of the weights of neighbours' words.
     """
 
     filter: ItemFilter
@@ -440,16 +442,18 @@ class SearchQuery(msgspec.Struct, frozen=True):
     text: str | None = None
     nearest: int = 0
     described: bool = False
+    neighbour_weight: float = 1.0
 
 
 class Hits(msgspec.Struct):
     """Search results by column: entry i of each list belongs to the same item.
 
     Vector scores are cosine similarities, None for an item without a vector; lexical scores are BM25 over an
-    item and its neighbours, 0.0 if no word matches; `named` says whether the text has a word of the speaker's
-    name. A column is None if the query did not use its channel. The last three are None unless the query
-    requests them: `importances` has UNSET_IMPORTANCE for an item without one, `use_counts` how often an item
-    was used.
+    item and its neighbours, 0.0 if no word matches; `word_shares` is the share of the text's words that these
+    have, 0 to 1, rare words counting more and those of neighbours less; `named` says whether the text has a
+    word of the speaker's name. A column is None if the query did not use its channel. `create_us`,
+    `importances` and `use_counts` are None unless the query requests them: `importances` has UNSET_IMPORTANCE
+    for an item without one, `use_counts` how often an item was used.
     """
 
     positions: list[int] = []
@@ -459,6 +463,40 @@ class Hits(msgspec.Struct):
     create_us: Sequence[int] | None = None
     importances: Sequence[float] | None = None
     use_counts: Sequence[int] | None = None
+    word_shares: Sequence[float] | None = None
+
+
+class SessionCounts(msgspec.Struct, frozen=True):
+    """What the items of a session say about it: how many there are, and the times of the first and the last.
+
+    `last_position` is that of the last one, or of the session's own item if it has no others; then the times
+    are those of that item.
+    """
+
+    session_id: str
+    item_count: int
+    first_us: int
+    last_us: int
+    last_position: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place in the order of sessions."""
+        return self.last_us, self.last_position
+
+
+class SessionQuery(msgspec.Struct, frozen=True):
+    """Conditions on sessions, all of which must hold. Items expired at now_us do not count.
+
+    `labels` are those of the session's own item. `before` is a place in the order; None: its end.
+    """
+
+    now_us: int
+    limit: int
+    before: tuple[int, int] | None = None
+    prefix: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    session_id: str = ""
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -723,6 +761,8 @@ class ItemDraft:
     labels: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Json] | None = None
     embedding: Vector | None = None
+    model: str = CLIENT_MODEL
+    """The model of `embedding`."""
     nbytes: int = 0
     """Size of the item as the caller sent it."""
     facet: Facet | None = None

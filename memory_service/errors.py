@@ -134,6 +134,12 @@ class NotFound(MemoryServiceError):
         return cls("DOCUMENT_NOT_FOUND", message, namespace=namespace, id=document_id)
 
     @classmethod
+    def session(cls, namespace: str, session_id: str) -> NotFound:
+        """Return the error for a session id that the namespace does not have."""
+        message = f"no session {session_id!r} in {namespace!r}"
+        return cls("SESSION_NOT_FOUND", message, namespace=namespace, id=session_id)
+
+    @classmethod
     def file(cls, namespace: str, path: str, why: str = "") -> NotFound:
         """Return the error for a path at which the namespace has no file; `why` replaces the text."""
         message = why or f"no file {path!r} in {namespace!r}"
@@ -176,6 +182,12 @@ class AlreadyExists(MemoryServiceError):
     def document(cls, namespace: str, document_id: str) -> AlreadyExists:
         """Return the error for a document id taken by another document or an item of another kind."""
         return cls.item(namespace, document_id, reason="DOCUMENT_ALREADY_EXISTS")
+
+    @classmethod
+    def session(cls, namespace: str, session_id: str) -> AlreadyExists:
+        """Return the error for a session id that is taken."""
+        message = f"a session {session_id!r} exists in {namespace!r}"
+        return cls("SESSION_ALREADY_EXISTS", message, namespace=namespace, id=session_id)
 
 
 class Conflict(MemoryServiceError):
@@ -221,6 +233,17 @@ class Conflict(MemoryServiceError):
             "VERSION_MISMATCH",
             f"the settings of {namespace!r} are at version {current}, not {expected}",
             namespace=namespace,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
+    def session_version(cls, session_id: str, expected: int, current: int) -> Conflict:
+        """Return the error for a session at another version; current 0 means that nothing was ever set."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"session {session_id!r} is at version {current}, not {expected}",
+            id=session_id,
             expected_version=expected,
             current_version=current,
         )

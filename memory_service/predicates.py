@@ -33,10 +33,11 @@ class FieldName(enum.StrEnum):
     SOURCE = "source"
     TRUST = "trust"
     METADATA = "metadata"
+    DATA = "data"
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One value of an item; `path` holds the key of a label, or the path of keys into metadata."""
+    """One value of an item; `path` holds the key of a label, or the path of keys into metadata or data."""
 
     name: FieldName
     path: tuple[str, ...] = ()
@@ -87,12 +88,40 @@ class Pattern(msgspec.Struct, frozen=True):
         return text.endswith(self.text) if self.any_before else text.startswith(self.text)
 
 
-Operand = str | float | int | bool | Pattern | None
+class Structure(msgspec.Struct, frozen=True):
+    """A list or an object, in the one form of `canonical`."""
+
+    text: str
+
+
+def canonical(value: Any) -> str:
+    """Return the JSON of a value, the same for equal values: keys are sorted, numbers are doubles."""
+    return msgspec.json.encode(_as_doubles(value), order="sorted").decode()
+
+
+def _as_doubles(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _as_doubles(held) for key, held in value.items()}
+        case list():
+            return [_as_doubles(held) for held in value]
+        case bool():
+            return value
+        case int() | float():
+            # Zero has one sign.
+            return float(value) + 0.0
+    return value
+
+
+Operand = str | float | int | bool | Pattern | Structure | None
 """The right side of a comparison: times are microseconds, kinds their numbers, None is JSON's null."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Compares a value. Patterns are compared by EQUAL, UNEQUAL and HAS only."""
+    """Compares a value. Patterns are compared by EQUAL, UNEQUAL and HAS only, structures by the first two.
+
+    A list is unequal to other lists, and an object to other objects.
+    """
 
     field: Field
     operator: Operator

@@ -5,7 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.data_model import (
+    Around,
+    Hits,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+)
 from memory_service.ordering import Ordering, SortKey
 
 
@@ -72,12 +81,25 @@ class Reading(ABC):
         however few or many items match). With a text, MUST return the `candidates` matching items of the
         highest BM25 score above 0, with the statistics of this namespace alone; items that match only common
         words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
-        with the weights of indexes/turns.py: those of CONVERSATION_KINDS that are stored now, in the order of
-        the namespace, even if the filter excludes them. The date of an item of these kinds counts as words of
-        its text. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item MUST
+        with the weights of indexes/turns.py times `neighbour_weight`: those of CONVERSATION_KINDS that are
+        stored now, in the order of the namespace, even if the filter excludes them. The date of an item of
+        these kinds counts as words of its text. `word_shares` MUST be the share of the text's words in it and
+        its neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each
+        item MUST
         have its score in every channel of the query, even if only one of them found it. With `described`,
         MUST fill the columns that describe the items. A vector whose dimension is not the namespace's MUST
         raise InvalidArgument.dimension("query_embedding", ...).
+        """
+
+    @abstractmethod
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        """Find the items that fit best in this namespace and others, and return the hits of each.
+
+        `others` are readings of existing namespaces of the same store; the queries, one for each namespace,
+        differ only in the vector, which may be missing. The hits MUST be those that `search` would find if
+        one namespace had all items, and have the same scores: with the statistics of all namespaces together,
+        and each number of candidates that of all together. Items in sessions of the same name in different
+        namespaces are no neighbours.
         """
 
     @abstractmethod
@@ -88,6 +110,15 @@ class Reading(ABC):
         are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its session and are
         not expired at `now_us`. An item without a session, one of another kind, and a position without an
         item MUST have none.
+        """
+
+    @abstractmethod
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        """Return the sessions that match, at most `limit`, the one with the greatest `place` first.
+
+        A session exists if an item of CONVERSATION_KINDS, or one of kind SESSION, names it and has not
+        expired. Only the former MUST be counted, and only they MUST give it its times and its place, if there
+        are any. `last_position` MUST be that of the last item among those of the latest create_us.
         """
 
 
@@ -123,8 +154,14 @@ class _Nothing(Reading):
     async def search(self, query: SearchQuery) -> Hits:
         return Hits()
 
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        raise AssertionError("only for existing namespaces")
+
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return [Around()] * len(positions)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        return []
 
 
 NOTHING = _Nothing()

@@ -31,6 +31,7 @@ from memory_service.v1 import (
     memory_pb2,
     memory_pb2_grpc,
     overseer_pb2,
+    session_pb2,
     state_pb2,
     state_pb2_grpc,
     user_memory_pb2,
@@ -49,6 +50,7 @@ SERVICES = (
     interaction_pb2.DESCRIPTOR.services_by_name["InteractionService"],
     user_memory_pb2.DESCRIPTOR.services_by_name["UserMemoryService"],
     knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+    session_pb2.DESCRIPTOR.services_by_name["SessionService"],
     file_pb2.DESCRIPTOR.services_by_name["FileService"],
 )
 METHODS: tuple[MethodDescriptor, ...] = tuple(method for service in SERVICES for method in service.methods)
@@ -278,6 +280,10 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "GetDocument": {"id": "book"},
         "DeleteDocument": {"id": "book"},
         "SearchFragments": {"query": "x"},
+        "GetSession": {"session_id": "s"},
+        "UpdateSession": {"session": session_pb2.Session(session_id="s", title="x")},
+        "DeleteSession": {"session_id": "s"},
+        "ForkSession": {"session_id": "s"},
         "ReadFile": {"path": "/file"},
         "WriteFile": {"path": "/file", "content": "x"},
         "EditFile": {"path": "/file", "append": memory_pb2.AppendText(text="x")},

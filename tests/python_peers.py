@@ -217,6 +217,15 @@ def _namespace_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, 
     return {**{path: empty[path] for path in paths}, **values}
 
 
+def _session_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    _must_be_set(request, "session")
+    values = given(request.session, {"session_id", "title", "labels", "metadata"})
+    session_id = values.pop("session_id", "")
+    arguments = _update(request, "session", values, list(request.update_mask.paths), parameters)
+    del arguments["id"]
+    return {"session_id": session_id, **arguments}
+
+
 def _must_be_set(request: Any, name: str) -> None:
     if not request.HasField(name):
         raise Inexpressible(f"{request.DESCRIPTOR.name}.{name}: unset")
@@ -226,7 +235,9 @@ def _update(
     request: Any, holder: str, values: dict[str, Any], paths: list[str], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The parameters of an update: the client names just those fields in the mask that it is given."""
-    settings = {"expected_revision", "expected_version", "request_id", "keep_wording", "decide_by"}
+    settings = {
+        "expected_revision", "expected_version", "request_id", "keep_wording", "decide_by", "allow_missing"
+    }  # fmt: skip
     rest = type(request)()
     rest.CopyFrom(request)
     for name in {"namespace", holder, "update_mask"} & set(rest.DESCRIPTOR.fields_by_name):
@@ -236,7 +247,7 @@ def _update(
     if unnamed := set(values) - set(paths or values):
         raise Inexpressible(f"{request.DESCRIPTOR.name}.{holder}.{min(unnamed)}: not in the mask")
     for path in paths:
-        if path not in set(parameters) - settings - {"self", "id"}:
+        if path not in set(parameters) - settings - {"self", "id", "session_id"}:
             raise Inexpressible(f"{request.DESCRIPTOR.name}.update_mask: {path}")
         values.setdefault(path, _cleared(getattr(request, holder), path))
     return {"id": item_id, **values, **arguments}
@@ -314,6 +325,7 @@ _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
     "Update": _item_update,
     "UpdateMemory": _memory_update,
     "UpdateNamespace": _namespace_update,
+    "UpdateSession": _session_update,
 }
 
 
@@ -335,6 +347,10 @@ def _items_written(items: list[MemoryItem]) -> dict[str, Any]:
 
 def _interaction_written(stored: Any) -> dict[str, Any]:
     return {"interaction": stored, "revision": stored.revision, "degraded": stored.degraded}
+
+
+def _session(session: Any) -> dict[str, Any]:
+    return {"session": session, "revision": session.revision, "degraded": session.degraded}
 
 
 def _found(results: Any) -> dict[str, Any]:
@@ -393,6 +409,11 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ListDocuments": _under("documents"),
     "DeleteDocument": _taken(removed_fragment_count="fragment_count", revision="revision"),
     "SearchFragments": _found,
+    "ListSessions": _under("sessions"),
+    "GetSession": lambda session: {"session": session, "revision": session.revision},
+    "UpdateSession": _session,
+    "DeleteSession": _under("deleted_count"),
+    "ForkSession": _session,
     "ListFiles": _under("entries"),
     "SearchFiles": _found,
     "ListNamespaces": _under("namespaces"),

@@ -97,6 +97,7 @@ def fill(client: Client, namespace: str) -> None:
     )
     client.call("StoreInteraction", namespace=namespace, sender="ada", content="hello")
     client.call("AddDocument", namespace=namespace, document={"id": "book", "text": "A long book."})
+    client.call("Add", namespace=namespace, item={"session_id": "s", "text": "said"})
     client.call("WriteFile", namespace=namespace, path="/file", content="A short file.")
 
 
@@ -216,6 +217,8 @@ def namespace_fields(message: Descriptor, before: str = "", seen: tuple[str, ...
 @every_rpc
 def test_the_table_looks_at_every_field_that_names_a_namespace(method: MethodDescriptor) -> None:
     looked_at = {"namespace"} if SERVED[path(method)].reach is Reach.NAMESPACE else set()
+    if SERVED[path(method)].others is not None:
+        looked_at.add("namespaces")
     assert namespace_fields(method.input_type) == looked_at
 
 
@@ -321,6 +324,27 @@ def test_names_and_prefixes_are_all_that_a_credential_is_good_for(guarded: Guard
         assert client.texts(namespace) == ["x"]
     for namespace in ("one/a", "on", "team", "teams/a"):
         assert client.refused("List", namespace=namespace).reason == "PERMISSION_DENIED", namespace
+
+
+def test_each_namespace_of_a_joint_search_is_held_to_the_credential(guarded: Guarded) -> None:
+    client = guarded.holding(["one", "team/*"])
+    guarded.root.call("Add", namespace="secret", item=memory_pb2.MemoryItem(text="a heron"))
+    for namespace in ("one", "team/a"):
+        client.call("Add", namespace=namespace, item=memory_pb2.MemoryItem(text="a heron"))
+    query = {"query_text": "heron"}
+    for namespace, others in (("one", ["team/a"]), ("", ["team/a", "one"])):
+        found = client.call("Retrieve", namespace=namespace, namespaces=others, options=query)
+        assert sorted(result.namespace for result in found.results) == ["one", "team/a"]
+    refused = [
+        client.refused("Retrieve", namespace=namespace, namespaces=others, options=query)
+        for other in ("secret", "nothing", "")
+        for namespace, others in (
+            ("one", [other]), ("one", ["team/a", other]), ("one", [other, "one"]), ("", [other]),
+            (other or "secret", ["one"]),
+        )
+    ]  # fmt: skip
+    assert {str(error) for error in refused} == {str(refused[0])}
+    assert refused[0].reason == "PERMISSION_DENIED"
 
 
 def test_names_of_any_alphabet_can_be_granted(guarded: Guarded) -> None:

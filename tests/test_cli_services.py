@@ -1,4 +1,4 @@
-"""The commands on facts about a user and on documents, against a real server."""
+"""The commands on facts about a user, on documents and on sessions, against a real server."""
 
 from __future__ import annotations
 
@@ -65,11 +65,12 @@ def moved(run: Run) -> tuple[str, str]:
 def test_the_commands_that_there_are() -> None:
     names = {
         group: command.list_commands(click.Context(command))
-        for group in ("memories", "documents", "files")
+        for group in ("memories", "documents", "sessions", "files")
         if isinstance(command := main.get_command(click.Context(main), group), click.Group)
     }
     assert set(names["memories"]) == {"save", "search", "list", "delete", "preload", "extract", "export"}
     assert set(names["documents"]) == {"add", "list", "get", "search", "delete"}
+    assert set(names["sessions"]) == {"list", "get", "update", "delete", "fork"}
     assert set(names["files"]) == {"read", "write", "edit", "rename", "delete", "list", "search"}
 
 
@@ -86,7 +87,8 @@ def test_the_choices_are_those_of_the_client() -> None:
 
 def test_the_commands_load_no_server_and_help_no_grpc() -> None:
     heavy = {"numpy", "openai", "hnswlib", "apsw", "uvloop", "memory_service.server", "grpc"}
-    modules = "memory_service.cli.memories, memory_service.cli.documents, memory_service.cli.files"
+    names = ("memories", "documents", "sessions", "files")
+    modules = ", ".join(f"memory_service.cli.{name}" for name in names)
     code = f"import sys, {modules}; print({heavy!r} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
@@ -362,6 +364,37 @@ def test_options_come_from_the_environment(server: ServerProcess, namespace: str
     assert result.exit_code == 0, result.stderr
     result = CliRunner(env=environment).invoke(main, ["memories", "list"])
     assert re.fullmatch(r"\S+ .* project .* My boat is nearly done\n", result.stdout)
+
+
+def test_sessions_are_managed(run: Run, tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        run("add", text, "--session", "a")
+    (row,) = run("sessions", "list").stdout.splitlines()
+    assert row.split()[2:] == ["2", "a"]
+    version = run(
+        "sessions", "update", "a", "--title", "Tea", "--label", "k=v", "--metadata", '{"n": 1}'
+    ).stdout
+    assert version == "version 3\n"
+    stale = ("sessions", "update", "a", "--title", "x", "--expected-version", "1")
+    assert "version 3" in run(*stale, exit_code=1).stderr
+    assert "Tea" in run("sessions", "get", "a").stdout
+    (whole,) = json_lines(run("sessions", "get", "a", "--json"))
+    assert (whole["title"], whole["labels"], whole["metadata"]) == ("Tea", {"k": "v"}, {"n": 1})
+    assert json_lines(run("sessions", "list", "--label", "k=w", "--json")) == []
+    assert run("sessions", "fork", "a", "--new-session-id", "b", "--until-revision", "1").stdout == "b\n"
+    (forked,) = json_lines(run("sessions", "get", "b", "--json"))
+    assert (forked["item_count"], forked["forked_from"]["session_id"]) == (1, "a")
+    assert "--title" in run("sessions", "update", "a", exit_code=2).stderr
+    assert "nothing was deleted" in run("sessions", "delete", "a", stdin="n\n", exit_code=1).stderr
+    assert run("sessions", "delete", "a", "--yes").stdout == "deleted 2 items\n"
+    run("sessions", "get", "a", exit_code=1)
+    assert run("sessions", "update", "c", "--title", "New", "--allow-missing").stdout.startswith("version")
+    kept = json_lines(run("sessions", "list", "--limit", "-1", "--json"))
+    assert [each["session_id"] for each in kept] == ["c", "b"]
+    run("export", str(tmp_path / "all.jsonl"))
+    run("import", str(tmp_path / "all.jsonl"), "--namespace", "imported/sessions")
+    copies = json_lines(run("sessions", "list", "--namespace", "imported/sessions", "--json"))
+    assert [each["title"] for each in copies] == ["New", "Tea"]
 
 
 # Files

@@ -45,6 +45,14 @@ _SET_BY_THE_SERVER = {
         "importance",
         "provenance",
     },
+    "UpdateSessionRequest.session": {
+        "itemCount",
+        "firstTime",
+        "lastTime",
+        "version",
+        "updateTime",
+        "forkedFrom",
+    },
     "StoreResponseRequest.originalMessage": {"provenance"},
     "AddDocumentRequest.document": {
         "updateTime",
@@ -68,14 +76,15 @@ _NOT_RETURNED = {
         # Entries come one by one, whatever page they were on.
         *("List", "ListLabelValues", "ListMemories", "ListDocuments", "ListFiles", "Watch", "Export"),
         *("AddDocument", "GetDocument"),
+        "ListSessions",
         # Only the number of deleted items is returned.
-        "DeleteWhere",
+        *("DeleteWhere", "DeleteSession"),
     },
     # The returned item has no revision then, and fewer items are returned.
     "skipped": {"Add"},
     "skippedCount": {"BatchAdd"},
     # Only the results of a batch have it.
-    "derivedCount": {"Delete", "DeleteWhere"},
+    "derivedCount": {"Delete", "DeleteWhere", "DeleteSession"},
     # In the items and in the document.
     "degraded": {"BatchAdd"},
     "fragments": {"HandleMessage"},
@@ -196,6 +205,7 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
         "EditFile": {} if {"replace", "insert"} & request.keys() else {"append": {"text": "x"}},
         "Update": {"item": {}},
         "UpdateMemory": {"memory": {}},
+        "UpdateSession": {"session": {}},
         "UndoWrites": {"since": "2026-01-31T12:30:15Z"},
         "ReviewQuarantined": {"decision": "QUARANTINE_DECISION_DELETE"},
     }.get(method.name, {})

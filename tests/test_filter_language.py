@@ -13,7 +13,18 @@ from memory_service.domain.filter_language import FilterLanguage
 from memory_service.errors import InvalidArgument
 from memory_service.indexes.value_columns import COLUMNS_MAX
 from memory_service.limits import Limits
-from memory_service.predicates import And, Comparison, Field, FieldName, Not, Operator, Or, Pattern, Present
+from memory_service.predicates import (
+    And,
+    Comparison,
+    Field,
+    FieldName,
+    Not,
+    Operator,
+    Or,
+    Pattern,
+    Present,
+    Structure,
+)
 
 LIMITS = Limits()
 LANGUAGE = FilterLanguage(LIMITS)
@@ -58,6 +69,23 @@ READ = {
         field("labels", 'a.b"\u00e9'), Operator.UNEQUAL, "x y"
     ),
     "metadata:a": Present(field("metadata", "a")),
+    "data:a": Present(field("data", "a")),
+    "data.a.b = 1": compare("data.a.b", "=", 1.0),
+    "labels.a IN (1)": A,
+    "NOT labels.a IN(1,\"2\" , 3*)": Not(
+        Or((A, compare("labels.a", "=", "2"), compare("labels.a", "=", Pattern("3", False, True))))
+    ),
+    "labels.a IN (1) labels.IN = IN": And((A, compare("labels.IN", "=", "IN"))),
+    "metadata.a = []": compare("metadata.a", "=", Structure("[]")),
+    "data.a != {}": compare("data.a", "!=", Structure("{}")),
+    'metadata.a=[1,-0, "b c" ,[true],{"z":null,"a":{}}]': compare(
+        "metadata.a", "=", Structure('[1.0,0.0,"b c",[true],{"a":{},"z":null}]')
+    ),
+    "metadata.a = [b]": compare("metadata.a", "=", "[b]"),
+    "metadata.a = {b}": compare("metadata.a", "=", "{b}"),
+    'metadata.a IN ([1], "[1]")': Or(
+        (compare("metadata.a", "=", Structure("[1.0]")), compare("metadata.a", "=", "[1]"))
+    ),
     "metadata.a.b.c:*": Present(field("metadata", "a", "b", "c")),
     "metadata.2024.x-y:*": Present(field("metadata", "2024", "x-y")),
     'metadata.a:"*"': compare("metadata.a", ":", Pattern("", True, True)),
@@ -157,6 +185,20 @@ REFUSED = {
     "role.x = user": (6, "role has no parts"),
     "create_time.year = 2023": (13, "create_time has no parts"),
     "role < user": (6, "role has no order"),
+    'labels.k = ["v"]': (12, "only metadata and data have lists and objects"),
+    'metadata.a:["b"]': (11, "expected = or !="),
+    "metadata.a < [1]": (12, "expected = or !="),
+    'metadata.a = ["b", c]': (20, "expected a quoted text, a number, true, false or null"),
+    'metadata.a = {"b" 1}': (19, 'expected ":", not "1}"'),
+    'metadata.a = {"b": 1': (21, 'expected "," or "}"'),
+    'metadata.a = [1, "b': (18, "the quoted text has no end"),
+    "metadata.a IN ()": (16, "expected a value"),
+    "metadata.a IN 1": (15, 'expected "("'),
+    "metadata.a in (1)": (12, "write IN in capitals"),
+    "metadata.a IN (1 2)": (18, 'expected "," or ")"'),
+    "data = 1": (6, "expected data.KEY, or data:KEY"),
+    "metadata.a = " + "[" * 17 + "]" * 17: (30, "parentheses are nested more than 16 deep"),
+    "metadata.a IN (" + ", ".join("1" for _ in range(65)) + ")": (206, "there are more than 64 comparisons"),
     "role = *er": (8, "expected one of system"),
     "role = 1": (8, "expected one of system"),
     "kind >= message": (6, "kind has no order"),
@@ -230,7 +272,8 @@ def test_what_was_refused_does_not_count_for_the_next() -> None:
 _PIECES = st.sampled_from(
     ["labels", "metadata", ".", "a", "role", "user", "create_time", "2023-05-01", "=", "!=", "<", ">=", ":",
      "*", "(", ")", "-", " ", "AND", "OR", "NOT", " AND ", " OR ", " NOT ", '"', "'", "\\", "\\u", "5",
-     "1e9", "true", "\x00", "\u2028", "\U0001f600", "\n", ",", "!", "T10:00:00Z"]
+     "1e9", "true", "\x00", "\u2028", "\U0001f600", "\n", ",", "!", "T10:00:00Z",
+     "[", "]", "{", "}", " IN ", "null"]
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ def test_a_wrong_value_on_the_page_is_noticed() -> None:
 def test_a_limit_of_what_callers_send_has_its_unit_in_its_name() -> None:
     unit = re.compile(
         r"_(bytes|chars|items|values|parts|labels|depth|terms|fields|fragments|documents|commands|ids"
-        r"|files|names|messages|calls|streams|backups|writes|searches)_max|labels_max|parts_max|calls_per_s_max|.*_hours"
+        r"|files|names|namespaces|queries|messages|calls|streams|backups|writes|searches)_max|labels_max"
+        r"|parts_max|calls_per_s_max|.*_hours"
     )
     assert [name for name in dataclasses.asdict(Limits()) if not unit.search(name)] == []

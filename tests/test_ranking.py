@@ -47,7 +47,7 @@ def weighing(**weights: float) -> Scoring:
 
 
 def hits_of(rows: list[tuple[Any, ...]], mode: RetrieveMode = HYBRID) -> Hits:
-    """Return hits for rows of (vector, lexical, named, create_us, importance, use_count) in a mode."""
+    """Return hits for rows of (vector, lexical, named, create_us, importance, use_count), and word shares."""
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(6)]
     return Hits(
         list(range(1, len(rows) + 1)),
@@ -205,9 +205,9 @@ def test_a_boost_is_for_times_within_a_span() -> None:
 
 def test_hits_of_several_searches_keep_their_columns() -> None:
     rows = [
-        (0.1, 1.0, True, NOW - 1, 0.1, 1),
-        (None, 2.0, False, NOW - 2, 0.2, 2),
-        (0.3, 0.0, False, NOW, 0.3, 3),
+        (0.1, 1.0, True, NOW - 1, 0.1, 1, 0.5),
+        (None, 2.0, False, NOW - 2, 0.2, 2, 1.0),
+        (0.3, 0.0, False, NOW, 0.3, 3, 0.0),
     ]
     whole = hits_of(rows)
     one = Hits([1, 2], *([c[0], c[1]] for c in list(msgspec.structs.astuple(whole))[1:]))

@@ -42,6 +42,7 @@ class Prepared:
         self.client, self.namespace = client, namespace
         self.call("Add", item={"id": "old", "text": "a heron", "session_id": "s", "labels": {"a": "b"}})
         self.call("Add", item=said("message", "the heron stands in the reeds"))
+        self.call("UpdateSession", session={"session_id": "s", "title": "Herons", "labels": {"a": "b"}})
         self.call("SaveState", key="old", value=json_value(1), description="why it was kept")
         self.call("StoreInteraction", id="said", sender="ada", content="hello", session_id="talk")
         self.call("AddDocument", document={"id": "book", "text": "A long book. " * 40})
@@ -69,6 +70,7 @@ class Prepared:
         self.save("User lives in Oslo")
         for each in ("/new", "/d/file", "/e/file"):
             self.call("WriteFile", path=each, content="Written over.")
+        self.call("UpdateSession", session={"session_id": "s", "title": "Other birds", "labels": {"c": "d"}})
         self.call("UpdateMemory", memory={"id": self.tea, "content": "User likes black tea"})
         for each in ("mine", "thought"):
             if not self.client_has(each):
@@ -132,6 +134,14 @@ CASES: dict[str, Fields] = {
     "BatchWrite, an update": lambda p: {"operations": [{"update": {"item": {"id": "old", "text": "z"}}}]},
     "DeleteWhere": lambda p: {"session_id": "s"},
     "DeleteWhere, of nothing": lambda p: {"session_id": "none"},
+    "UpdateSession": lambda p: {"session": {"session_id": "s", "title": "Birds"}},
+    "UpdateSession, of a new one": lambda p: {
+        "session": {"session_id": "new", "metadata": struct({"m": 1})}, "allow_missing": True
+    },
+    "DeleteSession": lambda p: {"session_id": "s"},
+    "DeleteSession, of nothing": lambda p: {"session_id": "none"},
+    "ForkSession": lambda p: {"session_id": "s"},
+    "ForkSession, of a part": lambda p: {"session_id": "s", "new_session_id": "new", "until_item_id": "old"},
     "Delete": lambda p: {"id": "old"},
     "Reset": lambda p: {},
     "SaveState": lambda p: {"key": "k", "value": json_value({"v": 1}), "description": "why"},
@@ -236,7 +246,15 @@ def different(case: str, first: Message, again: Message) -> str:
     return "" if exactly(first) == exactly(again) else f"--- {case}\nfirst: {first}\nagain: {again}"
 
 
-DELETING = {"Reset", "Delete", "DeleteWhere", "BatchWrite, deleting", "DeleteMemory", "UndoWrites"}
+DELETING = {
+    "Reset",
+    "Delete",
+    "DeleteWhere",
+    "DeleteSession",
+    "BatchWrite, deleting",
+    "DeleteMemory",
+    "UndoWrites",
+}
 
 Asked = tuple[Prepared, Message, Message]
 
@@ -245,6 +263,10 @@ Asked = tuple[Prepared, Message, Message]
 TOLD_AT_FIRST: dict[str, Callable[[Any], bool]] = {
     "Add": lambda a: a.item.provenance.trust == 0.25 and len(a.degraded) == 1,
     "BatchAdd, of much": lambda a: len(a.items) == 300 and not a.items[0].text,
+    "UpdateSession": lambda a: a.session.item_count == 2 and dict(a.session.labels) == {"a": "b"},
+    "DeleteSession": lambda a: a.deleted_count == 2,
+    "ForkSession": lambda a: a.session.title == "Herons" and a.session.item_count == 2,
+    "ForkSession, of a part": lambda a: a.session.item_count == 1,
     "Update": lambda a: a.item.text == "a heron" and dict(a.item.labels) == {"c": "d"},
     "SaveState, over another": lambda a: a.entry.description == "why it was kept",
     "StoreResponse, found": lambda a: a.interaction.original_message.content == "hello",

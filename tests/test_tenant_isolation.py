@@ -103,6 +103,9 @@ class Tenant:
             text = f"A long book about {word}. It has a heron and a fish. " * 40
             self.call("AddDocument", document={"id": f"book-{number}", "text": text, "title": word})
             self.call("WriteFile", path=f"/file-{number}" if number else "/file", content=text)
+        self.call(
+            "UpdateSession", session={"session_id": self.own, "title": word, "labels": {self.own: word}}
+        )
 
 
 def wordy_items(word: str) -> Iterator[memory_pb2.MemoryItem]:
@@ -259,6 +262,9 @@ def page_tokens(tenant: Tenant) -> list[str]:
         if "page_size" not in holder.DESCRIPTOR.fields_by_name:
             continue  # DeleteWhere, which has pages of ten thousand items.
         holder.page_size = 1
+        if method.name == "ListSessions":
+            holder.ClearField("prefix")
+            holder.ClearField("labels")
         for name in ("query", "query_text"):
             if name in holder.DESCRIPTOR.fields_by_name:
                 setattr(holder, name, "heron fish")
@@ -371,6 +377,24 @@ def test_what_one_tenant_does_changes_no_result_or_score_of_another(tenants: Ten
     for method in CHANGING:
         answers(eve, valid_request(method, eve.namespace))
         assert everything(ada) == before, method.name
+
+
+def test_a_joint_search_reaches_no_namespace_of_another(tenants: Tenants) -> None:
+    eve, ada = tenants.attacker, tenants.attacked
+    before = everything(ada)
+    asked = {"query_text": f"heron {CANARY}", "record_usage": True}
+    for namespace in (eve.namespace, "", ada.namespace):
+        answers_ = {
+            str(eve.client.refused("Retrieve", namespace=namespace, namespaces=others, options=asked))
+            for stranger in (ada.namespace, "nobody")
+            for others in ([stranger], [eve.namespace, stranger], [stranger, eve.namespace])
+        }
+        assert len(answers_) == 1 and "PERMISSION_DENIED" in answers_.pop()
+    own = eve.client.call(
+        "Retrieve", namespace="", namespaces=[eve.namespace], options={"query_text": "heron"}
+    )
+    assert {result.namespace for result in own.results} == {eve.namespace}
+    assert everything(ada) == before
 
 
 @pytest.mark.parametrize("after_revision", [None, 0], ids=["from now", "from the beginning"])

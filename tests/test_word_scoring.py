@@ -106,7 +106,7 @@ def test_the_index_has_segments_and_postings_in_none(index: _Index) -> None:
     "terms", [[_RARE], [_COMMON], [11, 12, 13], [_COMMON, _RARE, 11], [_ABSENT, 14], [_ABSENT], []]
 )
 def test_scores_are_those_of_the_formula(index: _Index, terms: list[int]) -> None:
-    rows, scores = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, 1 << 30, _BY_TELLING_WORDS)
+    rows, scores, _ = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, 1 << 30, _BY_TELLING_WORDS)
     expected = index.scores(terms)
     if _COMMON in terms and len(terms) > 1:
         # A very common word need not add rows to those of another word.
@@ -123,7 +123,7 @@ def test_the_best_are_kept_and_those_that_are_near(index: _Index) -> None:
     best = sorted(expected, key=lambda row: (expected[row], row), reverse=True)
     silent = [row for row in np.flatnonzero(index.live).tolist() if row not in expected][:3]
     near = np.array([*silent, best[1]], np.int32)
-    rows, scores = Lookup(index.tables(), terms, []).search(None, near, 20, _EVERYTHING)
+    rows, scores, _ = Lookup(index.tables(), terms, []).search(None, near, 20, _EVERYTHING)
     assert rows.tolist() == sorted({*best[:20], *silent})
     assert [score for row, score in zip(rows.tolist(), scores, strict=True) if row in silent] == [0, 0, 0]
 
@@ -133,9 +133,9 @@ def test_the_best_are_kept_and_those_that_are_near(index: _Index) -> None:
 def test_of_any_number_the_best_are_kept_the_newer_of_equal_ones(
     index: _Index, terms: list[int], count: int
 ) -> None:
-    rows, scores = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, 1 << 30, _EVERYTHING)
+    rows, scores, _ = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, 1 << 30, _EVERYTHING)
     best = sorted(zip(scores.tolist(), rows.tolist(), strict=True), reverse=True)[:count]
-    kept, its_scores = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, count, _EVERYTHING)
+    kept, its_scores, _ = Lookup(index.tables(), terms, []).search(None, _NO_ROWS, count, _EVERYTHING)
     assert dict(zip(kept.tolist(), its_scores.tolist(), strict=True)) == {row: score for score, row in best}
     assert kept.tolist() == sorted(kept.tolist())
 
@@ -144,7 +144,7 @@ def test_only_rows_that_are_allowed_are_found_and_their_scores_stay(index: _Inde
     terms = [_COMMON, 11, 12]
     allowed = np.zeros(len(index.documents), np.uint8)
     allowed[::7] = 1
-    rows, scores = Lookup(index.tables(), terms, []).search(allowed, _NO_ROWS, 1 << 30, _BY_TELLING_WORDS)
+    rows, scores, _ = Lookup(index.tables(), terms, []).search(allowed, _NO_ROWS, 1 << 30, _BY_TELLING_WORDS)
     expected = {row: score for row, score in index.scores(terms).items() if row % 7 == 0}
     assert set(rows.tolist()) == expected.keys()
     assert scores.tolist() == pytest.approx([expected[row] for row in rows.tolist()], rel=1e-6)
@@ -157,9 +157,9 @@ def test_a_text_of_very_many_words_is_long_without_a_look_and_found_alike(index:
     lookup = Lookup(index.tables(), terms, [_NAME])
     postings = Lookup(index.tables(), present, [_NAME]).posting_count(True, widths)
     assert lookup.posting_count(True, widths) > 1000 * postings
-    rows, scores = lookup.search(None, _NO_ROWS, 50, widths)
+    rows, scores, _ = lookup.search(None, _NO_ROWS, 50, widths)
     few = Lookup(index.tables(), present, [_NAME])
-    expected_rows, expected = few.search(None, _NO_ROWS, 50, widths)
+    expected_rows, expected, _ = few.search(None, _NO_ROWS, 50, widths)
     assert rows.tolist() == expected_rows.tolist()
     assert scores.tolist() == pytest.approx(expected.tolist(), rel=1e-9)
     assert lookup.named_in(rows) == few.named_in(rows)

@@ -39,6 +39,7 @@ type connection struct {
 	userMemories memoryv1.UserMemoryServiceClient
 	interactions memoryv1.InteractionServiceClient
 	knowledge    memoryv1.KnowledgeServiceClient
+	sessions     memoryv1.SessionServiceClient
 	files        memoryv1.FileServiceClient
 	overseer     memoryv1.OverseerServiceClient
 	admin        memoryv1.AdminServiceClient
@@ -102,6 +103,7 @@ func (c *connection) dial(addresses []string, settings *dialSettings) error {
 	c.userMemories = memoryv1.NewUserMemoryServiceClient(c.channel)
 	c.interactions = memoryv1.NewInteractionServiceClient(c.channel)
 	c.knowledge = memoryv1.NewKnowledgeServiceClient(c.channel)
+	c.sessions = memoryv1.NewSessionServiceClient(c.channel)
 	c.files = memoryv1.NewFileServiceClient(c.channel)
 	c.overseer = memoryv1.NewOverseerServiceClient(c.channel)
 	c.admin = memoryv1.NewAdminServiceClient(c.channel)

@@ -45,6 +45,9 @@ func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) 
 	converted.MinTrust, converted.Sources = o.MinTrust, sources
 	converted.Rerank = o.Rerank
 	converted.RecordUsage = o.RecordUsage
+	converted.Queries = o.Queries
+	converted.MinRelevance, converted.NeighbourWeight = o.MinRelevance, o.NeighbourWeight
+	converted.WholeExchanges, converted.TimeZone = o.WholeExchanges, o.TimeZone
 	converted.OrderBy = o.OrderBy
 	return converted, nil
 }

@@ -24,6 +24,8 @@
 //     [Client.RetrieveRelevantContext] and others; documents: [Client.AddDocument],
 //     [Client.SearchFragments] and others; decisions: [Client.CheckRelevance],
 //     [Client.EvaluateForStorage]
+//   - sessions: [Client.ListSessions], [Client.GetSession], [Client.UpdateSession],
+//     [Client.DeleteSession], [Client.ForkSession]
 //   - files for a model's notes: [Client.ReadFile], [Client.WriteFile], [Client.EditFile],
 //     [Client.RenameFile], [Client.DeleteFile], [Client.ListFiles], [Client.SearchFiles]
 //   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats], [Client.UpdateNamespace],

@@ -186,8 +186,10 @@ func (o *MemoryRetrieveOptions) checkWithoutSearch() error {
 		return err
 	}
 	switch {
-	case o.Query != "" || o.QueryEmbedding != nil:
+	case o.Query != "" || o.QueryEmbedding != nil || len(o.Queries) > 0:
 		return unsupported("query")
+	case o.WholeExchanges:
+		return unsupported("whole_exchanges")
 	case o.Filter != "":
 		return unsupported("filter")
 	case o.OrderBy != "":
@@ -227,7 +229,7 @@ func (o *MemoryRetrieveOptions) checkQuery() error {
 	if o.Rerank && o.Query == "" {
 		return invalidArgument("options.rerank", "options.rerank: only with a query text")
 	}
-	if o.Query != "" || o.QueryEmbedding != nil {
+	if o.Query != "" || o.QueryEmbedding != nil || len(o.Queries) > 0 {
 		switch {
 		case o.OrderBy != "":
 			return invalidArgument("options.order_by", "options.order_by: cannot be given together with a query")
@@ -243,6 +245,14 @@ func (o *MemoryRetrieveOptions) checkQuery() error {
 		return invalidArgument("options.mode", "options.mode: only with a query")
 	case o.Weights != nil:
 		return invalidArgument("options.weights", "options.weights: only with a query")
+	case o.MinRelevance != nil:
+		return invalidArgument("options.min_relevance", "options.min_relevance: only with a query")
+	case o.NeighbourWeight != nil:
+		return invalidArgument("options.neighbour_weight", "options.neighbour_weight: only with a query")
+	case o.TimeZone != "":
+		return invalidArgument("options.time_zone", "options.time_zone: only with a query")
+	case len(o.Namespaces) > 0:
+		return invalidArgument("namespaces", "namespaces: only with a query")
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ func TestEveryMethodIsRetriedButThree(t *testing.T) {
 		memoryv1.File_memory_service_v1_user_memory_proto.Services().Get(0),
 		memoryv1.File_memory_service_v1_interaction_proto.Services().Get(0),
 		memoryv1.File_memory_service_v1_knowledge_proto.Services().Get(0),
+		memoryv1.File_memory_service_v1_session_proto.Services().Get(0),
 		memoryv1.File_memory_service_v1_overseer_proto.Services().Get(0),
 		memoryv1.File_memory_service_v1_admin_proto.Services().Get(0),
 	} {

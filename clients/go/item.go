@@ -19,6 +19,7 @@ const (
 	KindUserMemory   ItemKind = "user_memory"   // A fact of [Client.SaveMemory].
 	KindDocument     ItemKind = "document"      // A document of [Client.AddDocument].
 	KindFragment     ItemKind = "fragment"      // A fragment of a document.
+	KindSession      ItemKind = "session"       // What [Client.UpdateSession] stores.
 	KindFile         ItemKind = "file"          // A file of [Client.WriteFile].
 	KindFileFragment ItemKind = "file_fragment" // A fragment of a file.
 )

@@ -109,12 +109,15 @@ func (c *Client) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) 
 // RetrieveResults is [Client.Retrieve] with more than the items: scores, explanations, neighbours, and
 // what the server could not do.
 func (c *Client) RetrieveResults(ctx context.Context, options ...MemoryRetrieveOption) (*Results, error) {
-	wanted, err := retrieveOptionsFrom(options).toRetrieve()
+	chosen := retrieveOptionsFrom(options)
+	wanted, err := chosen.toRetrieve()
 	if err != nil {
 		return nil, err
 	}
 	found := &Results{}
-	request := &memoryv1.RetrieveRequest{Namespace: c.namespace, Options: wanted}
+	request := &memoryv1.RetrieveRequest{
+		Namespace: c.namespace, Namespaces: chosen.Namespaces, Options: wanted,
+	}
 	for {
 		response, err := invoke(ctx, c, c.memories.Retrieve, request)
 		if err != nil {

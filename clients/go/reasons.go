@@ -67,6 +67,10 @@ const (
 	ReasonWriteRejected Reason = "WRITE_REJECTED"
 	// ReasonQuarantinedNotFound: no write with this id is in quarantine, or it is no longer there.
 	ReasonQuarantinedNotFound Reason = "QUARANTINED_NOT_FOUND"
+	// ReasonSessionNotFound: the namespace has no session with this id.
+	ReasonSessionNotFound Reason = "SESSION_NOT_FOUND"
+	// ReasonSessionAlreadyExists: a session with this id already exists.
+	ReasonSessionAlreadyExists Reason = "SESSION_ALREADY_EXISTS"
 	// ReasonStateAlreadyExists: a state with this key already exists.
 	ReasonStateAlreadyExists Reason = "STATE_ALREADY_EXISTS"
 	// ReasonVersionNotFound: no version was written at this revision, or it is no longer kept, or redacted.

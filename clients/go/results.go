@@ -70,6 +70,13 @@ type Result struct {
 	Before []*Item
 	// After are the items right after it in its session, in order.
 	After []*Item
+	// Relevance is how likely the item answers the query, 0 to 1; from 0.5 on it probably does. 0 without
+	// a query.
+	Relevance float64
+	// Namespace of the item. Empty without [WithNamespaces].
+	Namespace string
+	// MatchedQueries are the indexes of the texts of [WithQueries] that found it.
+	MatchedQueries []int
 }
 
 // Results are the items found, and facts about the search.
@@ -97,12 +104,23 @@ type Removed struct {
 
 func resultTo(result *memoryv1.RetrieveResult) Result {
 	return Result{
-		Item:        itemTo(result.GetItem()),
-		Score:       result.GetScore(),
-		Explanation: explanationTo(result.GetExplanation()),
-		Before:      itemsTo(result.GetBefore()),
-		After:       itemsTo(result.GetAfter()),
+		Item:           itemTo(result.GetItem()),
+		Score:          result.GetScore(),
+		Explanation:    explanationTo(result.GetExplanation()),
+		Before:         itemsTo(result.GetBefore()),
+		After:          itemsTo(result.GetAfter()),
+		Relevance:      result.GetRelevance(),
+		Namespace:      result.GetNamespace(),
+		MatchedQueries: intsTo(result.GetMatchedQueries()),
 	}
+}
+
+func intsTo(numbers []int32) []int {
+	var converted []int
+	for _, number := range numbers {
+		converted = append(converted, int(number))
+	}
+	return converted
 }
 
 func explanationTo(explanation *memoryv1.Explanation) []Contribution {

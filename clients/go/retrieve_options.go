@@ -86,6 +86,18 @@ type MemoryRetrieveOptions struct {
 	Skip int `json:"skip,omitempty"`
 	// PageSize is how many items are fetched at a time. 0: the server decides.
 	PageSize int `json:"page_size,omitempty"`
+	// Queries are further texts to find items for.
+	Queries []string `json:"queries,omitempty"`
+	// Namespaces are further namespaces to search.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// MinRelevance is the lowest relevance of a result, 0 to 1. Nil: any.
+	MinRelevance *float64 `json:"min_relevance,omitempty"`
+	// NeighbourWeight is how much the words of neighbours count, 0 to 1. Nil: 1.
+	NeighbourWeight *float64 `json:"neighbour_weight,omitempty"`
+	// WholeExchanges leaves out tool calls without their results, and results without their call.
+	WholeExchanges bool `json:"whole_exchanges,omitempty"`
+	// TimeZone of phrases such as "yesterday" in the query, an IANA name. Empty: UTC.
+	TimeZone string `json:"time_zone,omitempty"`
 }
 
 // MemoryRetrieveOption sets an option of a retrieval or a list.
@@ -172,6 +184,42 @@ func WithSources(sources ...SourceKind) MemoryRetrieveOption {
 // WithMinScore returns only results that score at least this. Only with a query.
 func WithMinScore(score float64) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.MinScore = &score }
+}
+
+// WithQueries adds texts to find items for, such as the parts of a question, beside [WithQuery] or in its
+// place; at most 8. The results of all are ordered by reciprocal rank fusion.
+func WithQueries(texts ...string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Queries = append(o.Queries, texts...) }
+}
+
+// WithNamespaces searches further namespaces together with that of the client, at most 16. Results of
+// [Client.RetrieveResults] name their namespace. Only with a query.
+func WithNamespaces(names ...string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.Namespaces = append(o.Namespaces, names...) }
+}
+
+// WithMinRelevance returns only results that are this likely to answer the query, 0 to 1; there may be
+// none. Only with a query.
+func WithMinRelevance(relevance float64) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.MinRelevance = &relevance }
+}
+
+// WithNeighbourWeight sets how much the words of an item's neighbours count, 0 to 1. 0: an item is found
+// by its own words only. Only with a query.
+func WithNeighbourWeight(weight float64) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.NeighbourWeight = &weight }
+}
+
+// WithWholeExchanges leaves out tool calls without all of their results, and results without their call.
+// Only without a query.
+func WithWholeExchanges() MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.WholeExchanges = true }
+}
+
+// WithTimeZone sets the time zone of phrases such as "yesterday" in the query, for example
+// "Europe/Berlin". Without it: UTC. Only with a query.
+func WithTimeZone(name string) MemoryRetrieveOption {
+	return func(o *MemoryRetrieveOptions) { o.TimeZone = name }
 }
 
 // WithMode sets how a query is matched. Without it: as suits the query. Only with a query.

@@ -17,6 +17,7 @@ var protoFiles = []protoreflect.FileDescriptor{
 	memoryv1.File_memory_service_v1_user_memory_proto,
 	memoryv1.File_memory_service_v1_interaction_proto,
 	memoryv1.File_memory_service_v1_knowledge_proto,
+	memoryv1.File_memory_service_v1_session_proto,
 	memoryv1.File_memory_service_v1_overseer_proto,
 	memoryv1.File_memory_service_v1_admin_proto,
 }

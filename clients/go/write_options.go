@@ -67,8 +67,8 @@ func WithExpectedRevision(revision int64) WriteOption {
 	})
 }
 
-// WithExpectedVersion makes a write of a state, fact, document or file conditional: it happens only if this
-// is its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
+// WithExpectedVersion makes a write of a state, fact, document, session or file conditional: it happens
+// only if this is its version, and otherwise returns [ErrConflict]. 0: only if it does not exist.
 func WithExpectedVersion(version int64) WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, expectedVersionOption)
@@ -126,7 +126,7 @@ func WithRecursive() WriteOption {
 	})
 }
 
-// WithKeepDerived makes [Client.Delete] keep what was made only from the item.
+// WithKeepDerived makes [Client.Delete] and [Client.DeleteSession] keep what was made only from the items.
 func WithKeepDerived() WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, keepDerivedOption)

@@ -33,6 +33,7 @@ _BACKUPS = "memory_service.cli.backups"
         "state": "memory_service.cli.state:state",
         "memories": "memory_service.cli.memories:memories",
         "documents": "memory_service.cli.documents:documents",
+        "sessions": "memory_service.cli.sessions:sessions",
         "files": "memory_service.cli.files:files",
         "import": "memory_service.cli.importing:import_file",
         "export": "memory_service.cli.exporting:export",

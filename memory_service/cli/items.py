@@ -121,6 +121,18 @@ def add(
 @option("--max-tokens", type=int, help="Estimated tokens of all texts together; default: no limit.")
 @option("--rerank", is_flag=True, help="Reorder the best items with the server's reranker.")
 @option("--record-usage", is_flag=True, help="Count each item as used once.")
+@option("--also-query", "queries", multiple=True, help="Further text to search for; repeatable.")
+@option("--also-namespace", "namespaces", multiple=True, help="Further namespace to search; repeatable.")
+@option(
+    "--min-relevance", type=float, help="Only items this likely to answer the query, 0 to 1; 0.5: probably."
+)
+@option(
+    "--neighbour-weight",
+    type=float,
+    help="How much words of neighbouring items count, 0 to 1; default: 1.",
+)
+@option("--whole-exchanges", is_flag=True, help="Omit tool calls without results, and the reverse.")
+@option("--time-zone", default="", help='Time zone of "yesterday" in the query; default: UTC.')
 @_ORDER_BY
 @_SKIP
 @client_command

@@ -12,6 +12,7 @@ from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.session_items import id_of
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded
 from memory_service.operations import RemoveAt
 from memory_service.store import Store
@@ -62,21 +63,77 @@ class Deleting:
             self._checks.request_id(request.id)
         self.check(selection)
         scope = ("delete_where", namespace, dry_run, keep_derived, *selection.scope())
-        first, last = map(int, self._tokens.read(scope, page_token)) if page_token else (0, None)
         if dry_run:
+            first, last = self._page(scope, page_token)
             reading = await self._store.read(namespace)
             found = await reading.scan(selection.to_filter(first, last), -1, newest=False)
             return Deleted(len(found), reading.info.revision if reading.info else 0)
+        return await self._delete_page(
+            namespace, selection, scope, page_token, request, keep_derived=keep_derived
+        )
+
+    async def delete_session(
+        self,
+        namespace: str,
+        session_id: str,
+        *,
+        keep_derived: bool,
+        page_token: str,
+        request: RequestKey | None,
+    ) -> Deleted:
+        """Delete the items of a session, up to the limit of one call, with what was derived only from them.
+        The session's own item goes with the last of them, and does not count.
+        """
+        self._checks.namespace(namespace)
+        if request is not None:
+            self._checks.request_id(request.id)
+        if not session_id:
+            raise InvalidArgument("session_id", "is required")
+        self._checks.session_id(session_id)
+        scope = ("delete_session", namespace, keep_derived, session_id)
+        return await self._delete_page(
+            namespace,
+            Selection(session_id),
+            scope,
+            page_token,
+            request,
+            keep_derived=keep_derived,
+            own=id_of(session_id),
+        )
+
+    def _page(self, scope: tuple[object, ...], page_token: str) -> tuple[int, int | None]:
+        """Return the positions of the first and the last item that a page may have."""
+        if not page_token:
+            return 0, None
+        first, last = map(int, self._tokens.read(scope, page_token))
+        return first, last
+
+    async def _delete_page(
+        self,
+        namespace: str,
+        selection: Selection,
+        scope: tuple[object, ...],
+        page_token: str,
+        request: RequestKey | None,
+        *,
+        keep_derived: bool,
+        own: str = "",
+    ) -> Deleted:
+        """Delete a page of the items that match; with the last page also the item with the id `own`."""
+        first, last = self._page(scope, page_token)
         for attempt in range(TRIES):
             try:
-                receipt, place = await self._delete(
-                    namespace, selection, first, last, request, derived=not keep_derived
+                receipt = await self._delete(
+                    namespace, selection, first, last, own, request, derived=not keep_derived
                 )
             except Conflict as conflict:
                 lost = conflict
             else:
-                token = self._tokens.make(scope, place) if place else ""
-                return Deleted(receipt.removed_count, receipt.revision, receipt.derived_count, token)
+                # Either the place of the next page, or on the last one how many items do not count.
+                is_last = len(receipt.note) < 2
+                count = receipt.removed_count - sum(receipt.note if is_last else ())
+                token = "" if is_last else self._tokens.make(scope, receipt.note)
+                return Deleted(count, receipt.revision, receipt.derived_count, token)
             await pause_after(attempt)
         raise lost
 
@@ -86,26 +143,37 @@ class Deleting:
         selection: Selection,
         first: int,
         last: int | None,
+        own: str,
         request: RequestKey | None,
         *,
         derived: bool,
-    ) -> tuple[Receipt, list[Json]]:
-        """Delete one page; return also the place of the next one, empty at the end."""
+    ) -> Receipt:
+        """Delete one page. The receipt notes where the next one begins, or on the last page the number of
+        items that do not count.
+        """
         limit = self._checks.limits.delete_items_max
         reading = await self._store.read(namespace)
         revision = reading.info.revision if reading.info else 0
         bound = revision if last is None else last
         found = await reading.scan(selection.to_filter(first, bound), limit + 1, newest=False)
-        place: list[Json] = [found[limit], bound] if len(found) > limit else []
+        is_last = len(found) <= limit
+        uncounted = await self._positions(namespace, own) if own and is_last else []
+        told: list[Json] = [len(uncounted)] if is_last else [found[limit], bound]
 
         def note(receipt: Receipt, _: list[Degradation]) -> None:
-            receipt.note = place
+            receipt.note = told
 
-        if not found and request is None:
-            return Receipt(revision), place
-        removal = RemoveAt(found[:limit], revision, derived)
+        if not found and not uncounted and request is None:
+            return Receipt(revision)
+        removal = RemoveAt(sorted([*found[:limit], *uncounted]), revision, derived)
         receipt, _ = await self._committing.commit(namespace, [removal], request=request, note=note)
-        return receipt, receipt.note if receipt.replayed else place
+        if not receipt.replayed:
+            receipt.note = told
+        return receipt
+
+    async def _positions(self, namespace: str, item_id: str) -> list[int]:
+        found = await self._store.get_items(namespace, [item_id])
+        return [item.position for item in found.values()]
 
     async def find(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_service.data_model import DegradationReason, NamespaceInfo, Vector
-from memory_service.embedders.base import Embedder
+from memory_service.embedders.base import UNKNOWN_SCALE, CosineScale, Embedder
 from memory_service.errors import Unavailable
 
 
@@ -111,6 +111,12 @@ class TextEmbedding:
     def delayed(self) -> Degradation:
         """The degradation of a write whose vectors are filled in later."""
         return _DELAYED
+
+    def scale(self, info: NamespaceInfo) -> CosineScale:
+        """Return the scale of the cosines of a namespace's vectors."""
+        if self.embedder is None or info.model != self.embedder.name:
+            return UNKNOWN_SCALE
+        return self.embedder.cosine_scale
 
     async def vectors(self, texts: Sequence[str]) -> list[Vector | None]:
         """Embed texts. Raises Unavailable."""

@@ -13,6 +13,7 @@ from memory_service.domain.facts.imported import MEMORY_CHARS_MAX, VERSION_MAX, 
 from memory_service.domain.file_items import KeptFile
 from memory_service.domain.file_paths import PATH_BYTES_MAX, fault_of_path, tags_of
 from memory_service.domain.interactions import SENDER_BYTES_MAX
+from memory_service.domain.session_items import KeptSession
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
 
@@ -57,6 +58,17 @@ class _Interaction(msgspec.Struct):
 
 class _Reflection(_Interaction):
     interaction_ids: Annotated[list[_Id], msgspec.Meta(max_length=Limits.source_ids_max)] = []
+
+
+class _Session(KeptSession, omit_defaults=True):
+    forked_session_id: Annotated[str, msgspec.Meta(max_length=Limits.session_id_bytes_max)] = ""
+    forked_item_id: _Id = ""
+    forked_revision: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
+
+
+class _OfSession(msgspec.Struct):
+    attributes: _Session = msgspec.field(default_factory=_Session)
+    tags: _Tags = {}
 
 
 class _OfFact(msgspec.Struct):
@@ -112,6 +124,7 @@ _READERS: dict[ItemKind, msgspec.json.Decoder[Any]] = {
     ItemKind.USER_MEMORY: msgspec.json.Decoder(_OfFact),
     ItemKind.DOCUMENT: msgspec.json.Decoder(_OfDocument),
     ItemKind.FRAGMENT: msgspec.json.Decoder(_OfFragment),
+    ItemKind.SESSION: msgspec.json.Decoder(_OfSession),
     ItemKind.FILE: msgspec.json.Decoder(_OfFile),
     ItemKind.FILE_FRAGMENT: msgspec.json.Decoder(_OfFileFragment),
 }

@@ -13,6 +13,7 @@ from memory_service.predicates import (
     FieldName,
     Operand,
     Operator,
+    Or,
     Pattern,
     Predicate,
     Present,
@@ -28,7 +29,8 @@ class Word:
 
 
 _TIMES = (FieldName.CREATE_TIME, FieldName.UPDATE_TIME, FieldName.EXPIRE_TIME)
-_MAPS = (FieldName.LABELS, FieldName.METADATA)
+_MAPS = (FieldName.LABELS, FieldName.METADATA, FieldName.DATA)
+_JSON = (FieldName.METADATA, FieldName.DATA)
 _EQUALITIES = (Operator.EQUAL, Operator.UNEQUAL, Operator.HAS)
 _ROLES: dict[str, Operand] = {role.value: role.value for role in Role}
 _SOURCES: dict[str, Operand] = {kind.name.lower(): kind.name.lower() for kind in SourceKind}
@@ -45,10 +47,25 @@ def comparison(path: Sequence[Word], written: Word, literal: Literal) -> Predica
     field = _field(path)
     if operator is Operator.HAS and literal.is_any:
         return Present(field)
+    if literal.structure is not None:
+        _check_structure(field.name, written, literal)
     operand = _operand(field.name, operator in _EQUALITIES, literal)
     if operator not in _EQUALITIES and not _has_order(field.name, operand):
         raise Misfit(written.at, f"expected = or !=: {_named(field.name, operand)} has no order")
     return Comparison(field, operator, operand)
+
+
+def membership(path: Sequence[Word], at: int, literals: Sequence[Literal]) -> Predicate:
+    """Return the predicate of `FIELD IN (…)`. Raises Misfit."""
+    parts = tuple(comparison(path, Word(Operator.EQUAL, at), literal) for literal in literals)
+    return parts[0] if len(parts) == 1 else Or(parts)
+
+
+def _check_structure(name: FieldName, written: Word, literal: Literal) -> None:
+    if name not in _JSON:
+        raise Misfit(literal.at, "only metadata and data have lists and objects")
+    if written.text not in (Operator.EQUAL, Operator.UNEQUAL):
+        raise Misfit(written.at, "expected = or !=: a list or an object has no order and no members here")
 
 
 def _field(path: Sequence[Word]) -> Field:
@@ -84,7 +101,7 @@ def _operand(name: FieldName, wildcards: bool, literal: Literal) -> Operand:
         return _one_of(_SOURCES, "source_kind_", literal)
     if name in _NUMBERS:
         return literal.as_number()
-    if name is FieldName.METADATA:
+    if name in _JSON:
         return literal.as_json(wildcards=wildcards)
     return literal.as_text(wildcards=wildcards)
 

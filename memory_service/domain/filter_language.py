@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
-from memory_service.domain.filter_fields import Word, comparison, shown
-from memory_service.domain.filter_values import Literal, Misfit, unquoted
+from memory_service.domain.filter_fields import Word, comparison, membership, shown
+from memory_service.domain.filter_values import Json, Literal, Misfit, unquoted
 from memory_service.errors import InvalidArgument
 from memory_service.limits import Limits
 from memory_service.predicates import And, Not, Or, Predicate, column_fields
@@ -29,10 +29,24 @@ negation: ("NOT" | "-") _simple
 _simple: restriction | group
 group: "(" conjunction ")"
 restriction: path COMPARATOR value
+    | path IN "(" value ("," value)* ")" -> membership
 path: NAME (_DOT (KEY | STRING))*
-value: TIME | BARE | STRING
+value: TIME | BARE | STRING | array | object
+array: ARRAY [_json ("," _json)*] _END_ARRAY
+object: OBJECT [pair ("," pair)*] _END_OBJECT
+pair: STRING _COLON _json
+_json: scalar | array | object
+scalar: STRING | SCALAR
 
 _DOT: "."
+_COLON: ":"
+IN: "IN"
+// Anything else that begins with a bracket is a text.
+ARRAY.3: /\[(?=\s*([\["'{\]+.\d-]|(true|false|null)(?![^\s,\]])))/
+OBJECT.3: /\{(?=\s*["'}])/
+_END_ARRAY.3: "]"
+_END_OBJECT.3: "}"
+SCALAR: /[^\s()"'<>=!:,\\\[\]{}]+/
 COMPARATOR: "!=" | "<=" | ">=" | "=" | "<" | ">" | ":"
 NAME: /(?!(AND|OR|NOT)(?![^\s()"'<>=!:,.\\]))[^\s()"'<>=!:,.\\-][^\s()"'<>=!:,.\\]*/
 KEY: /[^\s()"'<>=!:,.\\]+/
@@ -50,7 +64,13 @@ _EXPECTED = {
     "TIME": "a value",
     "STRING": "a quoted text",
     "COMPARATOR": "one of = != < <= > >= :",
+    "IN": "IN",
     "_DOT": '"."',
+    "_COLON": '":"',
+    "SCALAR": "a number, true, false or null",
+    "COMMA": '","',
+    "_END_ARRAY": '"]"',
+    "_END_OBJECT": '"}"',
     "AND": "AND",
     "OR": "OR",
     "NOT": "NOT",
@@ -62,6 +82,8 @@ _EXPECTED = {
 """The terminals of the grammar, as errors name them."""
 _KEPT_FILTERS_MAX = 256
 _SMALL_OPERATOR = re.compile(r"(?<![^\s)])(and|or|not)\s*$", re.IGNORECASE)
+
+_SMALL_IN = re.compile(r"in(?=[\s(]|$)", re.IGNORECASE)
 
 
 class FilterLanguage:
@@ -121,6 +143,8 @@ class FilterLanguage:
             before = self._parser.parse_interactive(text[:at])
             before.exhaust_lexer()
             wanted = before.accepts()  # type: ignore[no-untyped-call]
+        if "IN" in wanted and (small := _SMALL_IN.match(text, at)):
+            return Misfit(at, "write IN in capitals")
         if (small := _SMALL_OPERATOR.search(text, 0, at)) and not small[1].isupper():
             return Misfit(small.start(1), f"write {small[1].upper()} in capitals")
         if text[at : at + 1] in ('"', "'") and not isinstance(error, UnexpectedToken):
@@ -138,12 +162,14 @@ class _Bounds:
         self._limits = limits
         self.callbacks: dict[str, Callable[[Token], Token]] = {
             "LPAR": self._open, "RPAR": self._close, "_DOT": self._go_down, "COMPARATOR": self._compare,
+            "ARRAY": self._open_json, "OBJECT": self._open_json, "_END_ARRAY": self._close_json,
+            "_END_OBJECT": self._close_json, "IN": self._compare, "COMMA": self._separate,
         }  # fmt: skip
         self.begin()
 
     def begin(self) -> None:
         """Start a new text."""
-        self._depth = self._terms = self._keys = 0
+        self._depth = self._nested = self._terms = self._keys = 0
 
     def _open(self, token: Token) -> Token:
         self._depth += 1
@@ -154,6 +180,18 @@ class _Bounds:
     def _close(self, token: Token) -> Token:
         self._depth -= 1
         return token
+
+    def _open_json(self, token: Token) -> Token:
+        self._nested += 1
+        return self._open(token)
+
+    def _close_json(self, token: Token) -> Token:
+        self._nested -= 1
+        return self._close(token)
+
+    def _separate(self, token: Token) -> Token:
+        # Each value of IN is a comparison.
+        return token if self._nested else self._compare(token)
 
     def _go_down(self, token: Token) -> Token:
         self._keys += 1
@@ -192,14 +230,40 @@ class _ToPredicate(Transformer[Token, object]):
     def restriction(self, path: Sequence[Word], operator: Token, literal: Literal) -> Predicate:
         return comparison(path, Word(operator.value, _at(operator)), literal)
 
+    @v_args(inline=True)
+    def membership(self, path: Sequence[Word], within: Token, *literals: Literal) -> Predicate:
+        return membership(path, _at(within), literals)
+
     def path(self, tokens: list[Token]) -> list[Word]:
         return [
             Word(unquoted(token, _at(token)) if token.type == "STRING" else token.value, _at(token))
             for token in tokens
         ]
 
+    def array(self, parts: list[Any]) -> Json:
+        return Json([part.value for part in parts[1:]], _at(parts[0]))
+
+    def object(self, parts: list[Any]) -> Json:
+        return Json(dict(parts[1:]), _at(parts[0]))
+
     @v_args(inline=True)
-    def value(self, token: Token) -> Literal:
+    def pair(self, key: Token, found: Json) -> tuple[str, Any]:
+        return unquoted(key.value, _at(key)), found.value
+
+    @v_args(inline=True)
+    def scalar(self, token: Token) -> Json:
+        at = _at(token)
+        if token.type == "STRING":
+            return Json(unquoted(token.value, at), at)
+        value = Literal.bare(token.value, at).as_json(wildcards=False)
+        if isinstance(value, str):
+            raise Misfit(at, "expected a quoted text, a number, true, false or null")
+        return Json(value, at)
+
+    @v_args(inline=True)
+    def value(self, token: Token | Json) -> Literal:
+        if isinstance(token, Json):
+            return Literal.nested(token)
         read = Literal.in_quotes if token.type == "STRING" else Literal.bare
         return read(token.value, _at(token))
 

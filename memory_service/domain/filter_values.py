@@ -6,8 +6,9 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from memory_service.predicates import Pattern
+from memory_service.predicates import Pattern, Structure, canonical
 
 
 class Misfit(Exception):
@@ -20,6 +21,14 @@ class Misfit(Exception):
 
 
 @dataclass(frozen=True)
+class Json:
+    """A value inside a list or an object, or one of these, and its place."""
+
+    value: Any
+    at: int
+
+
+@dataclass(frozen=True)
 class Literal:
     """A value as written, without its quotes; escaped asterisks do not count as wildcards."""
 
@@ -28,6 +37,14 @@ class Literal:
     quoted: bool
     any_before: bool
     any_after: bool
+    structure: Structure | None = None
+    """Set if it is a list or an object."""
+
+    @classmethod
+    def nested(cls, found: Json) -> Literal:
+        """Return a list or an object."""
+        structure = Structure(canonical(found.value))
+        return cls(structure.text, found.at, True, False, False, structure)
 
     @classmethod
     def bare(cls, text: str, at: int) -> Literal:
@@ -55,8 +72,10 @@ class Literal:
             self.text[self.any_before : len(self.text) - self.any_after], self.any_before, self.any_after
         )
 
-    def as_json(self, *, wildcards: bool = True) -> str | float | bool | Pattern | None:
+    def as_json(self, *, wildcards: bool = True) -> str | float | bool | Pattern | Structure | None:
         """Return the value where any type is allowed. Unquoted numbers, true, false and null are no text."""
+        if self.structure is not None:
+            return self.structure
         if self.quoted:
             return self.as_text(wildcards=wildcards)
         if self.text in _WORDS:

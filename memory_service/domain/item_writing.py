@@ -65,7 +65,7 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
         importance=draft.importance,
         provenance=provenance,
     )
-    model = CLIENT_MODEL if draft.embedding is not None else ""
+    model = draft.model if draft.embedding is not None else ""
     text = search_text(draft.content, item.kind)
     return ItemWrite(
         item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content),

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 import msgspec
 import structlog
 
+from memory_service.domain.time_zones import local_day, zone_of
 from memory_service.indexes.analysis import fold, words_of
 from memory_service.runtime.log_causes import cause_of
 from memory_service.runtime.yielding import aside
@@ -59,24 +60,29 @@ class QueryReader:
     """Reads queries, and caches the results. For use by one event loop."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], tuple[Span, ...]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, str], tuple[Span, ...]] = OrderedDict()
 
-    async def read(self, text: str, now_us: int) -> Understanding:
-        """Return the times and phrases in a text; times like "yesterday" are relative to `now_us`, in UTC."""
+    async def read(self, text: str, now_us: int, time_zone: str = "") -> Understanding:
+        """Return the times and phrases in a text.
+
+        Times like "yesterday" are relative to `now_us` in the time zone of this name, UTC if it is empty.
+        """
         quotes = '"' in text or "“" in text
         times = _TIME.search(text[:_TIME_CHARS_MAX].lower()) is not None
         if not quotes and not times:
             return NOTHING
-        spans = await self._spans(text[:_TIME_CHARS_MAX], now_us // _DAY_US) if times else ()
+        spans = await self._spans(text[:_TIME_CHARS_MAX], now_us, time_zone) if times else ()
         return Understanding(spans, phrases_in(text) if quotes else ())
 
-    async def _spans(self, text: str, day: int) -> tuple[Span, ...]:
-        key = text, day
+    async def _spans(self, text: str, now_us: int, time_zone: str) -> tuple[Span, ...]:
+        zone = zone_of(time_zone)
+        day = now_us // _DAY_US if zone is None else local_day(now_us, zone)
+        key = text, day, time_zone
         if (spans := self._kept.get(key)) is None:
             if not self._kept:
                 # Loading the library takes a second, so not on the loop.
                 await aside(asyncio.to_thread(_load))
-            spans = self._kept[key] = spans_in(text, day)
+            spans = self._kept[key] = spans_in(text, day, zone or UTC)
             if len(self._kept) > _KEPT_QUERIES_MAX:
                 self._kept.popitem(last=False)
         return spans
@@ -97,8 +103,8 @@ def has_phrase(text: str, phrases: tuple[str, ...]) -> bool:
     return any(f" {phrase} " in said for phrase in phrases)
 
 
-def spans_in(text: str, day: int) -> tuple[Span, ...]:
-    """Return the times that a text names as spans; `day` is today, counted from the epoch."""
+def spans_in(text: str, day: int, zone: tzinfo = UTC) -> tuple[Span, ...]:
+    """Return the times that a text names as spans; `day` is today there, counted from the epoch."""
     from date_wrangler import parse
 
     try:
@@ -108,13 +114,13 @@ def spans_in(text: str, day: int) -> tuple[Span, ...]:
         _log.debug("times_not_read", cause=cause_of(error))
         return ()
     sure = [match.range for match in found if match.confidence >= _CONFIDENCE_MIN]
-    return tuple((_us(r.start, -_ALWAYS_US), _us(r.end, _ALWAYS_US)) for r in sure[:_SPANS_MAX])
+    return tuple((_us(r.start, -_ALWAYS_US, zone), _us(r.end, _ALWAYS_US, zone)) for r in sure[:_SPANS_MAX])
 
 
-def _us(at: date | None, otherwise: int) -> int:
+def _us(at: date | None, otherwise: int, zone: tzinfo) -> int:
     if at is None:
         return otherwise
-    return int(datetime(at.year, at.month, at.day, tzinfo=UTC).timestamp()) * 1_000_000
+    return int(datetime(at.year, at.month, at.day, tzinfo=zone).timestamp()) * 1_000_000
 
 
 def _load() -> None:

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from memory_service.data_model import Contribution, Hits, RetrieveMode
+from memory_service.domain.relevance import Relevance
 from memory_service.domain.weighted_sums import best_of, descending
 from memory_service.errors import InvalidArgument
 
@@ -82,11 +83,21 @@ class Scoring(msgspec.Struct, frozen=True):
 
 class Ranked(msgspec.Struct):
     """Scores and positions of items, the best first; `shares` by position, if an explanation was
-    requested.
+    requested. `matched` has the numbers of the queries that found each position, if there were several.
     """
 
     order: list[tuple[float, int]]
     shares: dict[int, Shares] = {}
+    relevance: Relevance | None = None
+    matched: dict[int, list[int]] = {}
+
+    def keep(self, min_score: float | None, min_relevance: float | None) -> None:
+        """Drop results below either."""
+        if min_score is not None:
+            self.order = [pair for pair in self.order if pair[0] >= min_score]
+        if min_relevance is not None and self.relevance is not None:
+            found = self.relevance.of([position for _, position in self.order])
+            self.order = [pair for pair, its in zip(self.order, found, strict=True) if its >= min_relevance]
 
 
 def merged(found: Sequence[Hits]) -> Hits:
@@ -96,7 +107,7 @@ def merged(found: Sequence[Hits]) -> Hits:
         for at, position in enumerate(hits.positions):
             places.setdefault(position, (hits, at))
     whole = Hits(list(places))
-    for name in ("vector_scores", "lexical_scores", "create_us", "importances", "use_counts"):
+    for name in ("vector_scores", "lexical_scores", "create_us", "importances", "use_counts", "word_shares"):
         # A search that finds nothing may lack its columns.
         columns = [(getattr(hits, name), at) for hits, at in places.values()]
         if columns and columns[0][0] is not None:

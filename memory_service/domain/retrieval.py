@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -20,14 +21,19 @@ from memory_service.data_model import (
 from memory_service.domain.boosting import boosted
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation, TextEmbedding, pending_items
+from memory_service.domain.exchanges import incomplete
 from memory_service.domain.filter_language import FilterLanguage
+from memory_service.domain.fusing import fused
+from memory_service.domain.joint_reading import JointReading, positions_by_name
 from memory_service.domain.neighbours import Window
 from memory_service.domain.ordered_pages import OrderedPages
 from memory_service.domain.ordering import to_ordering
 from memory_service.domain.packing import MISSES_MAX
 from memory_service.domain.page_tokens import PageTokens
+from memory_service.domain.query_options import NO_OPTIONS, QueryOptions
 from memory_service.domain.query_understanding import NOTHING, QueryReader
 from memory_service.domain.ranking import DEFAULT_WEIGHTS, Ranked, ScoreWeights, Scoring, Shares, rank
+from memory_service.domain.relevance import Relevance
 from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reorder
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.errors import FailedPrecondition, InvalidArgument
@@ -35,6 +41,7 @@ from memory_service.predicates import And, Comparison, Field, FieldName, Operato
 from memory_service.reading import Reading
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import give_way
 from memory_service.store import Store
 
 DEFAULT_LIMIT = 10
@@ -121,11 +128,12 @@ class RetrieveOptions(msgspec.Struct):
     record_usage: bool = False
     order_by: str = ""
     skip: int = 0
+    beyond: QueryOptions = NO_OPTIONS
 
     @property
     def has_query(self) -> bool:
         """Return whether to return the best items for a query, not the newest."""
-        return bool(self.query_text) or self.query_embedding is not None
+        return bool(self.query_text) or self.query_embedding is not None or bool(self.beyond.queries)
 
     @property
     def fills_pages(self) -> bool:
@@ -136,9 +144,10 @@ class RetrieveOptions(msgspec.Struct):
 class Page(msgspec.Struct):
     """One page of results.
 
-    For a query, each item has its score, and `shares` if an explanation was requested. By recency these lists
-    are empty. `windows` are the neighbours of each item, empty if none were requested; `token_count` is that
-    of the texts, 0 without a budget.
+    For a query, each item has its score and its relevance, and `shares` if an explanation was requested. By
+    recency these lists are empty. `matched` are the queries that found each item, if there were several;
+    `namespaces` has that of each, if there were several. `windows` are the neighbours of each item, empty if
+    none were requested; `token_count` is that of the texts, 0 without a budget.
     """
 
     items: list[Item]
@@ -149,10 +158,15 @@ class Page(msgspec.Struct):
     shares: list[Shares] = []
     windows: list[Window] = []
     token_count: int = 0
+    relevances: list[float] = []
+    matched: list[list[int]] = []
+    namespaces: list[str] = []
 
 
 Cut = tuple[Page, list[tuple[float, int]], Place | None]
 """A page, the scores and positions of its results, and where the next begins."""
+Asked = tuple[Vector | None, str | None, RetrieveMode]
+"""The vector, the text or both to search by, and the mode that results."""
 
 
 class Retrieval:
@@ -192,13 +206,14 @@ class Retrieval:
         else:
             page = await self._newest(namespace, options, limit)
         if options.record_usage and page.items:
-            positions = [item.position for item in page.items]
-            await self._store.record_uses(namespace, positions, by=present_caller())
+            names = page.namespaces or [namespace] * len(page.items)
+            for name, positions in positions_by_name(names, page.items).items():
+                await self._store.record_uses(name, positions, by=present_caller())
         return page
 
     def _check(self, namespace: str, options: RetrieveOptions) -> None:
         checks = self._checks
-        checks.namespace(namespace)
+        options.beyond.check(namespace, checks, with_query=options.has_query)
         if options.limit is not None and options.limit < -1:
             raise InvalidArgument("options.limit", "must be -1 (no limit), 0 or more")
         self.check_selection(options.selection, "options.")
@@ -240,6 +255,8 @@ class Retrieval:
                 raise InvalidArgument(f"options.{name}", "needs a query")
         if options.order_by and options.max_tokens is not None:
             raise InvalidArgument("options.max_tokens", "cannot be given together with order_by")
+        if options.order_by and options.beyond.whole_exchanges:
+            raise InvalidArgument("options.whole_exchanges", "cannot be given together with order_by")
 
     def check_selection(self, selection: Selection, prefix: str = "") -> None:
         """Check the conditions, and parse the filter."""
@@ -264,9 +281,9 @@ class Retrieval:
     async def _newest(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
         scope = (
             "newest", namespace, limit, options.include_embedding, options.context_window, options.max_tokens,
-            options.skip, *options.selection.scope(),
+            options.skip, *options.selection.scope(), *options.beyond.scope(),
         )  # fmt: skip
-        shape = self._shape(options)
+        shape, left = self._shape(options), set[int]()
         place = (
             self._tokens.read(scope, options.page_token, "options.page_token") if options.page_token else ()
         )
@@ -276,8 +293,10 @@ class Retrieval:
             return Page([], info.revision if info else 0)
         if place:
             begin, first, last = map(int, place)
+            if options.beyond.whole_exchanges:
+                left = await incomplete(reading, options.selection.to_filter(begin, last))
             wanted = options.selection.to_filter(first, last)
-            positions = await reading.scan(wanted, shape.size + 1, newest=False)
+            positions = await reading.scan(wanted, shape.size + 1 + len(left), newest=False)
         else:
             last = info.revision
             wanted = options.selection.to_filter(max_position=last)
@@ -289,6 +308,10 @@ class Retrieval:
                 fitting = await self.pages.first_that_fits(reading, positions, shape, options.max_tokens)
                 positions = positions[fitting:]
             begin = first = positions[0] if positions else last
+            if options.beyond.whole_exchanges:
+                left = await incomplete(reading, options.selection.to_filter(begin, last))
+        if left:
+            positions = [position for position in positions if position not in left]
         if options.fills_pages:
             page, rest = await self._surrounded(reading, positions, options, begin, first)
         else:
@@ -340,31 +363,42 @@ class Retrieval:
 
     async def _best(self, namespace: str, options: RetrieveOptions, limit: int) -> Page:
         place = self._place(namespace, options, limit)
-        reading = await self._store.read(namespace)
+        reading = await self._open(namespace, options)
         info = reading.info
-        vector, text, mode, degraded = await self._channels(info, options)
+        asked, degraded = await self._asked(info, options)
         if info is None or limit == 0:
             return Page([], info.revision if info else 0, degraded=degraded)
-        if vector is not None and info.dimension and len(vector) != info.dimension:
-            raise InvalidArgument.dimension("options.query_embedding", info.dimension, len(vector))
-        if vector is None and text is None:
+        vectors = [vector for vector, _, _ in asked if vector is not None]
+        for vector in vectors:
+            if info.dimension and len(vector) != info.dimension:
+                raise InvalidArgument.dimension("options.query_embedding", info.dimension, len(vector))
+        if not asked:
             return Page([], info.revision, degraded=degraded)
-        if vector is not None and info.pending_count:
+        if vectors and info.pending_count:
             degraded = (*degraded, pending_items(info.pending_count))
-        scoring = Scoring(mode, options.weights or DEFAULT_WEIGHTS, place.now_us)
+        if vectors and isinstance(reading, JointReading) and reading.has_foreign:
+            degraded = (*degraded, self._embedding.foreign)
         if options.rerank:
             unbounded = msgspec.structs.replace(options, min_score=None)
             depth = _depth(limit, options.max_tokens, RERANKED_MAX)
-            ranked = await self._ranked(reading, info, unbounded, depth, vector, text, scoring)
+            ranked = await self._ranked(reading, info, unbounded, depth, asked, place.now_us)
             place, degraded = await self._reranked(reading, options, ranked, place, degraded)
             if (wanted := _depth(limit, options.max_tokens)) >= 0:
                 del ranked.order[wanted:]
         else:
             depth = _depth(limit, options.max_tokens)
-            ranked = await self._ranked(reading, info, options, depth, vector, text, scoring)
+            ranked = await self._ranked(reading, info, options, depth, asked, place.now_us)
         page = await self._cut(namespace, reading, options, limit, ranked, place)
         page.revision, page.degraded = info.revision, degraded
+        if isinstance(reading, JointReading):
+            page.namespaces = reading.names_of(page.items)
         return page
+
+    async def _open(self, namespace: str, options: RetrieveOptions) -> Reading:
+        names = options.beyond.names(namespace)
+        if not names:
+            return await self._store.read(namespace)
+        return await JointReading.open(self._store, names, self._embedding.model, options.query_embedding)
 
     async def _reranked(
         self,
@@ -386,10 +420,24 @@ class Retrieval:
             degraded = (*degraded, self._reranking.degradation)
         else:
             reorder(ranked, scored, explain=options.explain)
-        if options.min_score is not None:
-            least = options.min_score
-            ranked.order = [pair for pair in ranked.order if pair[0] >= least]
+        ranked.keep(options.min_score, None)
         return msgspec.structs.replace(place, reranked=scored or []), degraded
+
+    async def _asked(
+        self, info: NamespaceInfo | None, options: RetrieveOptions
+    ) -> tuple[list[Asked], Sequence[Degradation]]:
+        """Return what to search for, and degradations; nothing if no text can be searched for."""
+        if not options.beyond.queries:
+            vector, text, mode, degraded = await self._channels(info, options)
+            return ([] if vector is None and text is None else [(vector, text, mode)]), degraded
+        texts = [
+            msgspec.structs.replace(options, query_text=q, query_embedding=None)
+            for q in options.beyond.queries
+        ]
+        every = [options, *texts] if options.query_text or options.query_embedding is not None else texts
+        found = await asyncio.gather(*(self._channels(info, each) for each in every))
+        degraded = tuple(dict.fromkeys(its for *_, all_ in found for its in all_))
+        return [(vector, text, mode) for vector, text, mode, _ in found], degraded
 
     async def _channels(
         self, info: NamespaceInfo | None, options: RetrieveOptions
@@ -418,14 +466,39 @@ class Retrieval:
         info: NamespaceInfo,
         options: RetrieveOptions,
         limit: int,
+        asked: Sequence[Asked],
+        now_us: int,
+    ) -> Ranked:
+        """Return the best `limit` results of all pages, in order."""
+        queries = options.beyond.queries
+        found: list[Ranked] = []
+        for vector, text, mode in asked:
+            if found:
+                await give_way()
+            scoring = Scoring(mode, options.weights or DEFAULT_WEIGHTS, now_us)
+            found.append(await self._ranked_by(reading, info, options, limit, vector, text, scoring))
+        ranked = found[0]
+        if queries:
+            ranked = fused(found, len(queries) - len(asked), limit, explain=options.explain)
+        ranked.keep(options.min_score, options.beyond.min_relevance)
+        return ranked
+
+    async def _ranked_by(
+        self,
+        reading: Reading,
+        info: NamespaceInfo,
+        options: RetrieveOptions,
+        limit: int,
         vector: Vector | None,
         text: str | None,
         scoring: Scoring,
     ) -> Ranked:
-        """Return the best `limit` results of all pages, in order."""
+        """Return the best `limit` results of one query."""
         if limit < 0 or limit > info.item_count:
             limit = max(info.item_count, 1)
-        asked = NOTHING if text is None else await self._reader.read(text, scoring.now_us)
+        asked = NOTHING
+        if text is not None:
+            asked = await self._reader.read(text, scoring.now_us, options.beyond.time_zone)
         weighed = scoring.weights.weigh_items
         described = weighed or bool(asked.spans)
         # The same candidates for every page, or pages would not fit together.
@@ -438,13 +511,11 @@ class Retrieval:
             nearest = max(_NEAREST_MIN, limit)
         candidates = min(candidates, max(info.item_count, 1))
         nearest = min(nearest, candidates)
-        wanted = options.selection.to_filter()
-        hits = await reading.search(SearchQuery(wanted, candidates, vector, text, nearest, described))
+        wanted, weight = options.selection.to_filter(), options.beyond.neighbours_weigh
+        hits = await reading.search(SearchQuery(wanted, candidates, vector, text, nearest, described, weight))
         boosts = await boosted(reading, hits, scoring, asked) if asked is not NOTHING else None
         ranked = rank(hits, scoring, boosts, limit, explain=options.explain)
-        if options.min_score is not None:
-            least = options.min_score
-            ranked.order = [pair for pair in ranked.order if pair[0] >= least]
+        ranked.relevance = Relevance(hits, self._embedding.scale(info))
         return ranked
 
     async def _cut(
@@ -464,6 +535,11 @@ class Retrieval:
         if rest is not None:
             page.next_page_token = self._tokens.make(self._scope(namespace, options, limit), [rest.text])
         page.scores = [score for score, _ in wanted]
+        positions = [position for _, position in wanted]
+        if ranked.relevance is not None:
+            page.relevances = ranked.relevance.of(positions)
+        if options.beyond.queries:
+            page.matched = [ranked.matched[position] for position in positions]
         if options.explain:
             page.shares = [ranked.shares[position] for _, position in wanted]
         return page
@@ -515,7 +591,7 @@ class Retrieval:
         return (
             "best", namespace, limit, options.query_text, None if embedding is None else embedding.tobytes(),
             options.min_score, int(options.mode), options.include_embedding, options.now_us, options.weights,
-            *options.selection.scope(),
+            *options.selection.scope(), *options.beyond.scope(),
         )  # fmt: skip
 
 

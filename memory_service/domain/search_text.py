@@ -21,13 +21,14 @@ from memory_service.data_model import (
 )
 
 _CHARS_MAX = 64 * 1024
-_WHOLE = frozenset({ItemKind.DOCUMENT, ItemKind.FILE})
+# Documents and files are found by their fragments, sessions by SessionService.
+_NOT_SEARCHED = frozenset({ItemKind.DOCUMENT, ItemKind.FILE, ItemKind.SESSION})
 
 
 def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     """Return the text of an item, including the speaker's name."""
-    if kind in _WHOLE:
-        return ""  # It is found by its fragments.
+    if kind in _NOT_SEARCHED:
+        return ""
     if isinstance(content, TextPart):
         return content.text
     if isinstance(content, ChatMessage):

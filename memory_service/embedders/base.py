@@ -8,6 +8,12 @@ from collections.abc import Sequence
 from memory_service.data_model import Vector
 from memory_service.errors import Unavailable
 
+CosineScale = tuple[float, float]
+"""The cosine that a query hardly reaches with unrelated texts, and one that only related texts reach."""
+
+UNKNOWN_SCALE: CosineScale = (0.25, 0.65)
+"""For vectors of an unknown model, such as those of clients."""
+
 
 class TextsRefused(Unavailable):
     """The provider rejects these texts, or one of them, and would do so again."""
@@ -28,6 +34,9 @@ class Embedder(ABC):
 
     Necessary but not sufficient: vectors barely reflect a "not" or a different number. It differs by model.
     """
+
+    cosine_scale: CosineScale = UNKNOWN_SCALE
+    """By which the relevance of results is judged. Doubled: results found by meaning only seem unrelated."""
 
     @abstractmethod
     async def embed(self, texts: Sequence[str], *, background: bool = False) -> list[Vector | None]:

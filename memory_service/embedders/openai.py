@@ -10,12 +10,14 @@ import numpy as np
 import structlog
 
 from memory_service.data_model import Vector
-from memory_service.embedders.base import Embedder, TextsRefused
+from memory_service.embedders.base import UNKNOWN_SCALE, Embedder, TextsRefused
 from memory_service.embedders.guard import BACKGROUND_TIMEOUT_S, Guard
 from memory_service.errors import Unavailable
 from memory_service.openai_api import ApiFailed, OpenAIApi
 
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+# Unrelated texts are this similar to text-embedding-ada-002.
+_SCALES = {"text-embedding-ada-002": (0.75, 0.9)}
 _TEXTS_PER_CALL = 256
 _CHARS_PER_TEXT = 24_000
 # Statuses for an invalid request, as opposed to a wrong key or model name.
@@ -33,6 +35,7 @@ class OpenAIEmbedder(Embedder):
         """`timeout_s` limits a caller's wait, retries included; `pause_s` as in `Guard`."""
         self.name = f"openai:{model}" + (f"-{dimension}" if dimension else "")
         self.dimension = dimension or _DIMENSIONS.get(model, 0)
+        self.cosine_scale = _SCALES.get(model, UNKNOWN_SCALE)
         self._model = model
         self._asked_dimension = dimension
         self._api = OpenAIApi(max(timeout_s, BACKGROUND_TIMEOUT_S), retries)

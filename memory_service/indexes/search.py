@@ -49,14 +49,19 @@ class LongSearch:
     rows: BoolArray | None
     vector: UnitVector | None
 
+    @property
+    def views(self) -> list[NamespaceView]:
+        """The view that it reads."""
+        return [self.view]
+
     def finish(self, scratch: Scratch) -> Hits:
         """Return the hits. Another thread needs a separate scratch, and must hold the view's `searched`."""
         if self.words is not None:
             self.words.use(scratch)
-        nearest = _nearest(self.view, self.query, self.rows, self.vector)
-        hits = _hits(self.view, self.query, self.words, self.rows, self.vector, nearest)
+        near = nearest(self.view, self.query, self.rows, self.vector)
+        hits = _hits(self.view, self.query, self.words, self.rows, self.vector, near)
         if self.query.described:
-            _describe(self.view, hits)
+            describe(self.view, hits)
         return hits
 
 
@@ -91,18 +96,21 @@ def search_all(
     answers: list[Found] = [Hits()] * len(queries)
     masks = [row_mask(view, query.filter) for query in queries]
     terms = [None if query.text is None else view.analyzer.query_terms(query.text) for query in queries]
-    lookups = [None if of is None else Lookup(view.tables(), *of) for of in terms]
+    lookups = [
+        None if of is None else Lookup(view.tables(query.neighbour_weight), *of)
+        for query, of in zip(queries, terms, strict=True)
+    ]
     together: dict[int, list[int]] = {}
     for at, (query, rows, words) in enumerate(zip(queries, masks, lookups, strict=True)):
-        if (error := _dimension_error(view, query)) is not None:
+        if (error := dimension_error(view, query)) is not None:
             answers[at] = error
-        elif long_postings is not None and _work(view, query, rows, words) > long_postings:
+        elif long_postings is not None and work_of(view, query, rows, words) > long_postings:
             answers[at] = Long(terms[at])
         elif query.vector is not None and view.vectors is not None and rows is None:
-            together.setdefault(_nearest_wanted(query), []).append(at)
+            together.setdefault(nearest_wanted(query), []).append(at)
         else:
-            vector = _unit(query.vector)
-            answers[at] = _hits(view, query, words, rows, vector, _nearest(view, query, rows, vector))
+            vector = unit(query.vector)
+            answers[at] = _hits(view, query, words, rows, vector, nearest(view, query, rows, vector))
     for count, places in together.items():
         assert view.vectors is not None
         units = unit_rows(np.array([queries[at].vector for at in places], np.float32))
@@ -115,42 +123,44 @@ def search_all(
             answers[at] = _hits(view, queries[at], lookups[at], None, vector, near)
     for query, answer in zip(queries, answers, strict=True):
         if query.described and isinstance(answer, Hits):
-            _describe(view, answer)
+            describe(view, answer)
     return answers
 
 
 def begin_long(view: NamespaceView, query: SearchQuery, long: Long) -> LongSearch:
     """Begin a long search, as reported by `search_all`; raises InvalidArgument."""
     view.index_pending()
-    if (error := _dimension_error(view, query)) is not None:
+    if (error := dimension_error(view, query)) is not None:
         raise error
-    words = None if long.terms is None else Lookup(view.tables(), *long.terms)
-    return LongSearch(view, query, words, row_mask(view, query.filter), _unit(query.vector))
+    words = None if long.terms is None else Lookup(view.tables(query.neighbour_weight), *long.terms)
+    return LongSearch(view, query, words, row_mask(view, query.filter), unit(query.vector))
 
 
-def _unit(vector: UnitVector | None) -> UnitVector | None:
+def unit(vector: UnitVector | None) -> UnitVector | None:
+    """Return a vector at length 1."""
     return None if vector is None else unit_rows(np.array([vector], np.float32))[0]
 
 
-def _work(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, words: Lookup | None) -> int:
+def work_of(view: NamespaceView, query: SearchQuery, rows: BoolArray | None, words: Lookup | None) -> int:
     """Return the approximate cost of a search, in postings."""
     work = 0
     if words is not None:
-        postings = words.posting_count(rows is None, _widths(query.candidates))
+        postings = words.posting_count(rows is None, widths(query.candidates))
         work += postings + _POSTINGS_PER_CANDIDATE * min(query.candidates, postings)
     if query.vector is not None and view.vectors is not None:
         allowed_count = None if rows is None else int(np.count_nonzero(rows))
-        work += _POSTINGS_PER_VECTOR * view.vectors.work(_nearest_wanted(query), allowed_count)
+        work += _POSTINGS_PER_VECTOR * view.vectors.work(nearest_wanted(query), allowed_count)
     return work
 
 
-def _dimension_error(view: NamespaceView, query: SearchQuery) -> InvalidArgument | None:
+def dimension_error(view: NamespaceView, query: SearchQuery) -> InvalidArgument | None:
+    """Return the error of a query whose vector does not have the dimension of the view; None if it has."""
     if query.vector is None or view.vectors is None or len(query.vector) == view.vectors.dimension:
         return None
     return InvalidArgument.dimension("query_embedding", view.vectors.dimension, len(query.vector))
 
 
-def _describe(view: NamespaceView, hits: Hits) -> None:
+def describe(view: NamespaceView, hits: Hits) -> None:
     """Fill the columns with properties of the items."""
     rows = np.searchsorted(view.positions.view, np.array(hits.positions, np.int64))
     hits.create_us = view.create_us.view[rows].tolist()
@@ -158,20 +168,20 @@ def _describe(view: NamespaceView, hits: Hits) -> None:
     hits.use_counts = view.use_counts.view[rows].tolist()
 
 
-def _nearest_wanted(query: SearchQuery) -> int:
+def nearest_wanted(query: SearchQuery) -> int:
     """Return how many of the nearest vectors a query wants."""
     return query.candidates if query.text is None else query.nearest or query.candidates
 
 
-def _nearest(
+def nearest(
     view: NamespaceView, query: SearchQuery, rows: BoolArray | None, vector: UnitVector | None
 ) -> Nearest:
     """Return the vectors nearest to a query's, among some rows or all; none if there are no vectors."""
     if vector is None or view.vectors is None:
         return _NOTHING
     if rows is None:
-        return view.vectors.search(vector[None], _nearest_wanted(query))[0]
-    return view.vectors.search_among(vector, _nearest_wanted(query), rows[view.slot_row.view])
+        return view.vectors.search(vector[None], nearest_wanted(query))[0]
+    return view.vectors.search_among(vector, nearest_wanted(query), rows[view.slot_row.view])
 
 
 def _hits(
@@ -180,10 +190,10 @@ def _hits(
     words: Lookup | None,
     rows: BoolArray | None,
     vector: UnitVector | None,
-    nearest: Nearest,
+    found: Nearest,
 ) -> Hits:
     """Return the hits of a query, given the nearest vectors."""
-    slots, scores = nearest
+    slots, scores = found
     near = view.slot_row.view[slots]
     if words is not None:
         return _finish_text(view, query, words, rows, near, vector)
@@ -209,16 +219,17 @@ def _finish_text(
 ) -> Hits:
     """Add the best by words to the nearest, and look up the scores of each channel for all."""
     allowed = None if rows is None else rows.view(np.uint8)
-    found, scores = words.search(allowed, near, query.candidates, _widths(query.candidates))
+    found, scores, shares = words.search(allowed, near, query.candidates, widths(query.candidates))
     return Hits(
         view.positions.view[found].tolist(),
-        None if vector is None else _vector_scores(view, found, vector),
+        None if vector is None else vector_scores(view, found, vector),
         scores.tolist(),
         words.named_in(found),
+        word_shares=shares.tolist() if words.term_count else None,
     )
 
 
-def _widths(count: int) -> tuple[int, int, int, int]:
+def widths(count: int) -> tuple[int, int, int, int]:
     """Return how far the search by words looks, for `Lookup.search`.
 
     A first pass scores each document alone and hands its score to its neighbours; for the best rows of that,
@@ -228,7 +239,8 @@ def _widths(count: int) -> tuple[int, int, int, int]:
     return spread, int(_COUNTED_PER_CANDIDATE * count), _TELLING_DOCS_MIN, _TELLING_SHARE
 
 
-def _vector_scores(view: NamespaceView, rows: RowArray, vector: UnitVector) -> list[float | None]:
+def vector_scores(view: NamespaceView, rows: RowArray, vector: UnitVector) -> list[float | None]:
+    """Return the similarity of each row; None for one without a vector."""
     if view.vectors is None:
         return [None] * len(rows)
     return view.vectors.scores_of_rows(rows, view.row_slot.view, vector)

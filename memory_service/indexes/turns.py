@@ -16,8 +16,19 @@ BEFORE = (0.7, 0.35, 0.15)
 AFTER = (0.25, 0.125)
 """The weights of the neighbours' words, the nearest first; the turn's words have weight 1."""
 WEIGHTS = np.array(BEFORE), np.array(AFTER)
+_WEIGHT_MIN = 1e-6
+"""A smaller factor is 0, so that no sum of weights underflows."""
 
 IntArray = NDArray[np.int32]
+
+
+def weighed(factor: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights times a factor, 0 to 1; empty if neighbours do not count."""
+    if factor == 1.0:
+        return WEIGHTS
+    if factor < _WEIGHT_MIN:
+        return np.empty(0), np.empty(0)
+    return WEIGHTS[0] * factor, WEIGHTS[1] * factor
 
 
 class Turns:
@@ -108,8 +119,11 @@ class Turns:
         """The link before and the link after each link. Valid until the next change."""
         return self._before.view, self._after.view
 
-    def mean_window(self, row_count: int) -> float:
-        """Return the mean length of a row's window, in average texts; 1.0 if no row has neighbours."""
+    def mean_window(self, row_count: int, factor: float = 1.0) -> float:
+        """Return the mean length of a row's window, in average texts; 1.0 if no row has neighbours.
+
+        The weights of neighbours are multiplied by `factor`.
+        """
         if not self._count:
             return 1.0
         conversations = len(self._last)
@@ -118,7 +132,7 @@ class Turns:
             for distance, weight in enumerate(weights, 1):
                 # Each conversation has `distance` fewer turns with a neighbour that far away.
                 total += weight * max(self._count - distance * conversations, 0)
-        return 1.0 + total / row_count
+        return 1.0 + factor * total / row_count
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,21 +17,34 @@ from numpy.typing import DTypeLike, NDArray
 from memory_service.data_model import Json
 from memory_service.indexes.arrays import GrowingArray
 from memory_service.ordering import COMPARED_CHARS_MAX, LAST
-from memory_service.predicates import Comparison, Operand, Operator, Pattern, Present
+from memory_service.predicates import Comparison, Operand, Operator, Pattern, Present, Structure, canonical
 
 BoolArray = NDArray[np.bool_]
 Rows = slice | NDArray[np.int32]
 Value = Json | msgspec.UnsetType
 """UNSET: no value."""
 Element = tuple["Type", str | float]
-Collection = frozenset[Element]
-"""The elements of a list, or the keys of an object. Deeper levels are left out."""
+
+
+class Collection(NamedTuple):
+    """A list or an object."""
+
+    digest: bytes
+    """Of its canonical JSON, after the first character of that."""
+    members: frozenset[Element]
+    """The elements of a list, or the keys of an object. Deeper levels are left out."""
+
 
 Question = tuple[Operator, type, Operand]
 """A test, identified by its operand; the type distinguishes 1 from true."""
 
 _BYTES_PER_CODE = 180
 _DEAD_CODES_MIN = 4096
+_COMPARED_BYTES_MAX = 16 * 1024
+"""A longer value is present and matches no comparison.
+
+Doubled: a column of large data takes twice the memory.
+"""
 
 
 class Type(enum.IntEnum):
@@ -42,6 +56,7 @@ class Type(enum.IntEnum):
     NUMBER = 3
     TEXT = 4
     COLLECTION = 5
+    LARGE = 6
 
 
 class ValueColumn:
@@ -52,7 +67,7 @@ class ValueColumn:
         self._values = GrowingArray(dtype)
         self._text_codes: dict[str, int] = {}
         self._texts: list[str] = []
-        self._collection_codes: dict[Collection, int] = {}
+        self._collection_codes: dict[bytes, int] = {}
         self._collections: list[Collection] = []
         self._chars = 0
         # The last test of each table, and which of its first entries passed.
@@ -99,6 +114,8 @@ class ValueColumn:
 
     def _encoded(self, value: Value) -> tuple[Type, float]:
         if isinstance(value, str):
+            if len(value) > _COMPARED_BYTES_MAX:
+                return Type.LARGE, 0
             return Type.TEXT, self._text_code(value)
         if value is msgspec.UNSET:
             return Type.MISSING, 0
@@ -108,11 +125,14 @@ class ValueColumn:
             return Type.BOOL, value
         if isinstance(value, int | float):
             return Type.NUMBER, value
-        collection = frozenset(_elements(value))
-        code = self._collection_codes.setdefault(collection, len(self._collections))
+        if len(msgspec.json.encode(value)) > _COMPARED_BYTES_MAX:
+            return Type.LARGE, 0
+        digest = _digest(canonical(value))
+        code = self._collection_codes.setdefault(digest, len(self._collections))
         if code == len(self._collections):
-            self._collections.append(collection)
-            self._chars += sum(len(element) for _, element in collection if isinstance(element, str))
+            members = frozenset(_elements(value))
+            self._collections.append(Collection(digest, members))
+            self._chars += sum(len(member) for _, member in members if isinstance(member, str))
         return Type.COLLECTION, code
 
     def _text_code(self, text: str) -> int:
@@ -132,12 +152,12 @@ class ValueColumn:
             return kind, self._texts[int(value)][:COMPARED_CHARS_MAX]
         if kind is Type.MISSING:
             return LAST, 0
-        return kind, 0 if kind is Type.COLLECTION else value
+        return kind, 0 if kind >= Type.COLLECTION else value
 
     def sort_keys(self, rows: Rows) -> tuple[NDArray[np.int8], NDArray[Any]]:
         """Return the ranks of some rows, and numbers in the order of their values."""
         types, values = self._types.view[rows], self._values.view[rows]
-        values[types == Type.COLLECTION] = 0
+        values[types >= Type.COLLECTION] = 0
         texts = types == Type.TEXT
         codes, places = np.unique(values[texts].astype(np.int64), return_inverse=True)
         compared = [self._texts[code][:COMPARED_CHARS_MAX] for code in codes.tolist()]
@@ -175,6 +195,8 @@ class ValueColumn:
             code = self._text_codes.get(operand, -1)
             return np.asarray((types == Type.TEXT) & operator.compare(values, code))
         question = (operator, type(operand), operand)
+        if isinstance(operand, Structure):
+            return self._test(types, values, Type.COLLECTION, question, _equality_test(operator, operand))
         return self._test(types, values, Type.TEXT, question, text_test(operator, operand))
 
     def _test(
@@ -210,6 +232,17 @@ class ValueColumn:
         return passed.view
 
 
+def _digest(text: str) -> bytes:
+    return text[0].encode() + blake2b(text.encode(), digest_size=16).digest()
+
+
+def _equality_test(operator: Operator, operand: Structure) -> Callable[[Collection], bool]:
+    wanted = _digest(operand.text)
+    if operator is Operator.UNEQUAL:
+        return lambda found: found.digest != wanted and found.digest[0] == wanted[0]
+    return lambda found: found.digest == wanted
+
+
 def _elements(value: Json) -> Iterable[Element]:
     if isinstance(value, dict):
         return ((Type.TEXT, key) for key in value)
@@ -237,8 +270,8 @@ def text_test(operator: Operator, operand: str | Pattern) -> Callable[[str], boo
 
 def _member_test(operand: Operand) -> Callable[[Collection], bool]:
     if isinstance(operand, Pattern):
-        return lambda members: any(
-            kind is Type.TEXT and operand.matches(str(member)) for kind, member in members
+        return lambda found: any(
+            kind is Type.TEXT and operand.matches(str(member)) for kind, member in found.members
         )
-    wanted = _element(operand)
-    return lambda members: wanted in members
+    wanted = None if isinstance(operand, Structure) else _element(operand)
+    return lambda found: wanted in found.members

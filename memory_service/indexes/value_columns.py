@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from memory_service.data_model import UNATTRIBUTED, ChatMessage, Content, Item, Json, SourceKind
+from memory_service.data_model import UNATTRIBUTED, ChatMessage, Content, DataPart, Item, Json, SourceKind
 from memory_service.indexes.value_column import Value, ValueColumn
 from memory_service.predicates import Field, FieldName
 
@@ -179,6 +179,10 @@ def reader(wanted: Field) -> Callable[[Item], Value]:
             return lambda item: item.labels.get(wanted.path[0], UNSET)
         case FieldName.METADATA:
             return lambda item: value_at(item.metadata, wanted.path)
+        case FieldName.DATA:
+            return lambda item: value_at(
+                item.content.data if isinstance(item.content, DataPart) else None, wanted.path
+            )
     raise ValueError(f"{wanted.name} needs no column: every view has it")
 
 

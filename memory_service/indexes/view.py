@@ -33,9 +33,10 @@ from memory_service.indexes.inner_products import unit_rows
 from memory_service.indexes.jobs import Job
 from memory_service.indexes.lexical import LexicalIndex
 from memory_service.indexes.orders import Orders
+from memory_service.indexes.sessions import SessionIndex
 from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.sorted_labels import SortedLabels
-from memory_service.indexes.turns import WEIGHTS, Turns
+from memory_service.indexes.turns import Turns, weighed
 from memory_service.indexes.value_columns import ValueColumns
 from memory_service.indexes.vectors import VectorIndex
 from memory_service.indexes.word_scoring import Tables
@@ -118,6 +119,8 @@ class NamespaceView:
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
         self.orders = Orders()
+        # Made when sessions are first listed.
+        self.session_index: SessionIndex | None = None
         self.live_count = 0
         self.expiring_count = 0
         self._pending: list[Entry] = []
@@ -185,6 +188,8 @@ class NamespaceView:
             [(row, e.vector, e.vector_key) for row, e in enumerate(entries, first) if e.vector is not None]
         )
         self.lexical.merge_few()
+        if self.session_index is not None:
+            self.session_index.add(first)
         return bool(self._pending)
 
     def replace(self, entry: Entry, *, keep_vector: bool) -> None:
@@ -196,7 +201,12 @@ class NamespaceView:
         self.orders.touch((row,))
         self._expiring(row, -1)
         before = self._conversation(row)
-        self._fill(row, entry)
+        if self.session_index is not None and self._differs(row, entry):
+            self.session_index.change([row])
+            self._fill(row, entry)
+            self.session_index.change([row])
+        else:
+            self._fill(row, entry)
         self.columns.put(row, entry.item)
         if (after := self._conversation(row)) != before:
             self.turns.remove(row, before)
@@ -247,6 +257,8 @@ class NamespaceView:
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
         self.orders.touch(rows.tolist())
+        if self.session_index is not None:
+            self.session_index.change(rows)
         kinds = self.kinds.view[rows]
         for row in rows[_IS_TURN[kinds]].tolist():
             self.turns.remove(row, self._conversation(row))
@@ -291,6 +303,17 @@ class NamespaceView:
         self.importances.view[row] = _importance(entry)
         self._expiring(row, 1)
         self.label_row(row, entry.labels)
+
+    def _differs(self, row: int, entry: Entry) -> bool:
+        """Return whether an entry means something else to its session than the present row."""
+        expire_us = NEVER_US if entry.expire_us is None else entry.expire_us
+        present = (
+            self.sessions.view[row],
+            self.kinds.view[row],
+            self.create_us.view[row],
+            self.expire_us.view[row],
+        )
+        return present != (self.session_codes.get(entry.session_id), entry.kind, entry.create_us, expire_us)
 
     def _conversation(self, row: int) -> int:
         """Return the number of a row's conversation; 0 if it is not a turn."""
@@ -337,13 +360,18 @@ class NamespaceView:
         if self.expire_us.view[row] != NEVER_US:
             self.expiring_count += step
 
-    def tables(self) -> Tables:
+    def tables(self, neighbour_weight: float = 1.0) -> Tables:
         """Return the tables to look up words in. Valid until the next change."""
+        if neighbour_weight != 1.0:
+            return self._make_tables(neighbour_weight)
         if self._tables is None:
-            mean_window = self.turns.mean_window(max(self.live_count, 1))
-            rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
-            self._tables = self.lexical.tables(rows, WEIGHTS)
+            self._tables = self._make_tables(1.0)
         return self._tables
+
+    def _make_tables(self, neighbour_weight: float) -> Tables:
+        mean_window = self.turns.mean_window(max(self.live_count, 1), neighbour_weight)
+        rows = self.doc_row.view, self.row_doc.view, *self.turns.links, mean_window
+        return self.lexical.tables(rows, weighed(neighbour_weight))
 
     def plan(self) -> Job | None:
         """Return the job to do now in another thread. None if there is none, or only running ones."""
@@ -396,7 +424,8 @@ class NamespaceView:
         kinds = sum(rows.nbytes for rows, _ in self.kind_rows.values())
         words = self.lexical.nbytes + self.turns.nbytes + 100 * len(self.session_codes)
         pending = sum(_ENTRY_BYTES + (0 if e.vector is None else e.vector.nbytes) for e in self._pending)
-        fields = self.columns.nbytes + self.orders.nbytes
+        sessions = self.session_index.nbytes if self.session_index else 0
+        fields = self.columns.nbytes + self.orders.nbytes + sessions
         return 2000 + kinds + arrays + labels + words + vectors + pending + fields
 
     @property

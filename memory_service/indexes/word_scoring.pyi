@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Found = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
+
 class Segment:
     def __init__(
         self,
@@ -32,6 +34,7 @@ class Tables:
     ) -> None: ...
 
 class Lookup:
+    term_count: int
     def __init__(self, tables: Tables, terms: list[int], names: list[int]) -> None: ...
     def posting_count(self, all_allowed: bool, widths: tuple[int, int, int, int]) -> int: ...
     def use(self, scratch: Scratch) -> None: ...
@@ -41,5 +44,14 @@ class Lookup:
         near: NDArray[np.int32],
         count: int,
         widths: tuple[int, int, int, int],
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
+    ) -> Found: ...
     def named_in(self, rows: NDArray[np.int32]) -> list[bool] | None: ...
+
+def search_together(
+    lookups: list[Lookup],
+    allowed: list[NDArray[np.uint8] | None],
+    near: list[NDArray[np.int32]],
+    times: list[NDArray[np.int64]],
+    count: int,
+    widths: tuple[int, int, int, int],
+) -> list[Found]: ...

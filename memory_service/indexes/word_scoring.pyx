@@ -153,7 +153,7 @@ cdef class Lookup:
 
     cdef Tables tables
     cdef Scratch scratch
-    cdef int32_t term_count
+    cdef readonly int32_t term_count
     # Terms, followed by those of names, with the index of each.
     cdef vector[Wanted] ordered
     cdef bint looked_up
@@ -161,11 +161,18 @@ cdef class Lookup:
     cdef vector[Span] named
     cdef vector[int64_t] doc_counts
     cdef vector[double] idf
+    # What each term counts in the share of the query's words that a row has, all terms together 1.
+    cdef vector[double] portions
+    # Of this index, or of all that are searched together.
+    cdef int64_t live_count
+    cdef double mean_length, mean_window
     cdef vector[vector[int32_t]] open_docs
     cdef vector[vector[uint16_t]] open_counts
 
     def __init__(self, Tables tables, list terms, list names):
         self.tables, self.scratch = tables, tables.scratch
+        self.live_count = tables.live_count
+        self.mean_length, self.mean_window = tables.mean_length, tables.mean_window
         self.term_count = <int32_t>len(terms)
         cdef vector[uint32_t] wanted = terms
         cdef vector[uint32_t] more = names
@@ -251,19 +258,18 @@ cdef class Lookup:
 
     cdef int64_t _telling_docs(self, bint all_allowed, int64_t least, int64_t share) noexcept:
         # A few allowed rows may have common words only.
-        return max(least, self.tables.live_count // share) if all_allowed else self.tables.live_count
+        return max(least, self.live_count // share) if all_allowed else self.live_count
 
     cdef bint _all_live(self) noexcept nogil:
         return self.tables.live_count == self.tables.lengths.shape[0]
 
     cdef void _count(self) noexcept nogil:
-        """Count the live documents of each term, and compute its idf."""
+        """Count the live documents of each term."""
         cdef size_t s
         cdef int64_t i, alive
         cdef Span* span
         cdef bint all_live = self._all_live()
         self.doc_counts.assign(self.term_count, 0)
-        self.idf.resize(self.term_count)
         for s in range(self.spans.size()):
             span = &self.spans[s]
             alive = span.length
@@ -272,41 +278,57 @@ cdef class Lookup:
                 for i in range(span.length):
                     alive += self.tables.live[span.docs[i]]
             self.doc_counts[span.term] += alive
-        for s in range(<size_t>self.term_count):
-            alive = self.doc_counts[s]
-            self.idf[s] = log(1 + (self.tables.live_count - alive + 0.5) / (alive + 0.5))
+
+    cdef void _weigh_terms(self) noexcept nogil:
+        """Compute the idf of each term, and its portion of the query."""
+        cdef int32_t term
+        cdef int64_t docs
+        cdef double whole = 0
+        # A count in few documents says little about a word: it is weighed as if there were more.
+        cdef int64_t many = max(self.live_count, _PORTION_DOCS_MIN)
+        self.idf.resize(self.term_count)
+        self.portions.resize(self.term_count)
+        for term in range(self.term_count):
+            docs = self.doc_counts[term]
+            self.idf[term] = log(1 + (self.live_count - docs + 0.5) / (docs + 0.5))
+            self.portions[term] = log(1 + (many - docs + 0.5) / (docs + 0.5))
+            whole += self.portions[term]
+        for term in range(self.term_count):
+            self.portions[term] /= whole
 
     def use(self, Scratch scratch):
         """Use these buffers instead of those that other searches use in another thread."""
         self.scratch = scratch
 
     def search(self, const uint8_t[::1] allowed, const int32_t[::1] near, int64_t count, tuple widths):
-        """Return rows and their scores: the `count` best by words among those allowed, and all that are
-        `near`.
+        """Return rows, their scores, and the share of the query's words in each: the `count` best by words
+        among those allowed, and all that are `near`.
         """
         cdef int64_t widest, enough, telling_min, telling_share
         widest, enough, telling_min, telling_share = widths
         cdef vector[int32_t] found
         cdef vector[Ranked] ranked
-        cdef vector[double] scores
+        cdef vector[double] scores, shares
         cdef bint all_allowed = allowed is None
-        cdef Tables tables = self.tables
         cdef int64_t telling_docs = self._telling_docs(all_allowed, telling_min, telling_share)
         with nogil:
             self._look_up()
             self._count()
+            self._weigh_terms()
             self._score_alone(telling_docs)
             self.scratch.take_out(ranked)
             if all_allowed:
                 _keep_best(ranked, widest)
-            self._spread(tables, ranked)
+            self._spread(self.tables, ranked)
             self.scratch.take_out(ranked)
             if not all_allowed:
                 _keep_allowed(ranked, allowed)
             _keep_best(ranked, enough)
             _gather(ranked, near, found)
-            self._score_windows(tables, found, scores)
-        return _result(found, scores, near, count)
+            self._score_windows(self.tables, found, scores, shares)
+            _rank(scores, ranked)
+            _keep_best(ranked, count)
+        return _result(found, scores, shares, near, ranked)
 
     cdef void _score_alone(self, int64_t telling_docs) noexcept nogil:
         """Sum the score of each document's own words, by the most significant terms.
@@ -318,7 +340,7 @@ cdef class Lookup:
         cdef int64_t i, postings = 0
         cdef int32_t doc, term
         cdef double count, gain
-        cdef double norm = self.tables.k1 * (1 - self.tables.b), per_word = self.tables.k1 * self.tables.b / self.tables.mean_length
+        cdef double norm = self.tables.k1 * (1 - self.tables.b), per_word = self.tables.k1 * self.tables.b / self.mean_length
         cdef Span* span
         cdef bint any_telling = False
         cdef bint all_live = self._all_live()
@@ -364,7 +386,9 @@ cdef class Lookup:
                 return
             self.scratch.add(link - 1, weights[step] * score)
 
-    cdef void _score_windows(self, Tables tables, vector[int32_t]& found, vector[double]& scores) noexcept nogil:
+    cdef void _score_windows(
+        self, Tables tables, vector[int32_t]& found, vector[double]& scores, vector[double]& shares
+    ) noexcept nogil:
         """Score each row together with its neighbours, whose words count by weight; some rows at a time."""
         cdef vector[int32_t]* places = &self.scratch.places
         cdef vector[float] weights, counts
@@ -375,14 +399,15 @@ cdef class Lookup:
             places.resize(2 * self.tables.lengths.shape[0], 0)
         _weigh(tables, weights)
         scores.resize(found.size())
+        shares.resize(found.size())
         while first < found.size():
             last = min(first + <size_t>rows, found.size())
-            self._score_some(tables, found, first, last, weights, counts, scores)
+            self._score_some(tables, found, first, last, weights, counts, scores, shares)
             first = last
 
     cdef void _score_some(
         self, Tables tables, vector[int32_t]& found, size_t first, size_t last, vector[float]& weights,
-        vector[float]& counts, vector[double]& scores,
+        vector[float]& counts, vector[double]& scores, vector[double]& shares,
     ) noexcept nogil:
         """Score the rows from `first` to `last`; `counts` is a buffer."""
         cdef vector[int32_t]* places = &self.scratch.places
@@ -392,8 +417,8 @@ cdef class Lookup:
         cdef size_t i
         cdef int64_t at
         cdef int32_t place, term
-        cdef double length, norm, score
-        cdef double per_word = self.tables.k1 * self.tables.b / (self.tables.mean_length * self.tables.mean_window)
+        cdef double length, norm, score, share
+        cdef double per_word = self.tables.k1 * self.tables.b / (self.mean_length * self.mean_window)
         cdef const float* of_doc
         cdef float* frequency
         rows.assign(found.begin() + first, found.begin() + last)
@@ -419,10 +444,11 @@ cdef class Lookup:
                 for term in range(self.term_count):
                     frequency[term] += weights[at] * of_doc[term]
             norm = self.tables.k1 * (1 - self.tables.b) + per_word * length
-            score = 0
+            score = share = 0
             for term in range(self.term_count):
                 score += self.idf[term] * (self.tables.k1 + 1) * frequency[term] / (frequency[term] + norm)
-            scores[first + i] = score
+                share += self.portions[term] * min(frequency[term], 1)
+            scores[first + i], shares[first + i] = score, share
         for i in range(docs.size()):
             places[0][docs[i]] = 0
 
@@ -467,6 +493,10 @@ cdef class Lookup:
                     break
         return found
 
+
+# Documents below which words are weighed as if there were this many. Doubled, rare and common words of a small
+# namespace count more alike.
+cdef int64_t _PORTION_DOCS_MIN = 1000
 
 # Postings per wanted document from which on a binary search is quicker than reading all.
 cdef int _SCAN_PER_DOC = 24
@@ -581,31 +611,153 @@ cdef void _gather(vector[Ranked]& ranked, const int32_t[::1] near, vector[int32_
     found.resize(kept)
 
 
-cdef tuple _result(vector[int32_t]& found, vector[double]& scores, const int32_t[::1] near, int64_t count):
-    """Return the rows of the `count` best scores and those in `near`, ascending, and their scores.
+cdef void _rank(vector[double]& scores, vector[Ranked]& ranked) noexcept nogil:
+    """Write the scores to `ranked`, each with its index, which stands for a row: both ascend."""
+    cdef size_t i
+    ranked.resize(scores.size())
+    for i in range(scores.size()):
+        ranked[i].first, ranked[i].second = -scores[i], -<int32_t>i
 
-    `found` has all of them, ascending.
+
+cdef tuple _result(
+    vector[int32_t]& found, vector[double]& scores, vector[double]& shares, const int32_t[::1] near, vector[Ranked]& best
+):
+    """Return the rows of the best and those in `near`, ascending, with their scores and shares.
+
+    `found` has all of them, ascending; `best` has indexes in it.
     """
-    cdef vector[Ranked] ranked
     cdef vector[uint8_t] kept
     cdef size_t i, total = 0, at = 0
     cdef int64_t n
     kept.resize(found.size())
-    for i in range(found.size()):
-        # The index stands for the row: both ascend.
-        ranked.push_back(Ranked(-scores[i], -<int32_t>i))
-    _keep_best(ranked, count)
-    for i in range(ranked.size()):
-        kept[-ranked[i].second] = 1
+    for i in range(best.size()):
+        kept[-best[i].second] = 1
     for n in range(near.shape[0]):
         kept[lower_bound(found.begin(), found.end(), near[n]) - found.begin()] = 1
     for i in range(found.size()):
         total += kept[i]
-    rows, values = np.empty(total, np.int32), np.empty(total, np.float64)
+    rows, values, portions = np.empty(total, np.int32), np.empty(total, np.float64), np.empty(total, np.float64)
     cdef int32_t[::1] to_rows = rows
     cdef double[::1] to_values = values
+    cdef double[::1] to_portions = portions
     for i in range(found.size()):
         if kept[i]:
-            to_rows[at], to_values[at] = found[i], scores[i]
+            to_rows[at], to_values[at], to_portions[at] = found[i], scores[i], shares[i]
             at += 1
-    return rows, values
+    return rows, values, portions
+
+
+def search_together(list lookups, list allowed, list near, list times, int64_t count, tuple widths):
+    """Return for each lookup what its `search` would return if all indexes were one.
+
+    Words are weighed by the statistics of all, and the best are the best of all; of equal ones at an end those
+    of the latest time. `allowed`, `near` and `times`, which has the time of each row, have an entry for each
+    lookup.
+    """
+    cdef int64_t widest, enough, telling_min, telling_share
+    widest, enough, telling_min, telling_share = widths
+    cdef bint all_allowed = all(rows is None for rows in allowed)
+    cdef size_t i, size = len(lookups)
+    cdef Lookup lookup
+    cdef Many many
+    cdef vector[vector[int32_t]] found
+    cdef vector[vector[double]] scores, shares
+    cdef const uint8_t[::1] mask
+    cdef const int64_t[::1] its_times
+    many.ranked.resize(size)
+    many.rows.assign(size, NULL)
+    found.resize(size)
+    scores.resize(size)
+    shares.resize(size)
+    _pool(lookups)
+    for i, lookup in enumerate(lookups):
+        its_times = times[i]
+        many.times.push_back(&its_times[0])
+        lookup._score_alone(lookup._telling_docs(all_allowed, telling_min, telling_share))
+        lookup.scratch.take_out(many.ranked[i])
+        many.rows[i] = &lookup.tables.doc_row[0]
+    if all_allowed:
+        _keep_best_of_all(many, widest)
+    for i, lookup in enumerate(lookups):
+        lookup._spread(lookup.tables, many.ranked[i])
+        lookup.scratch.take_out(many.ranked[i])
+        many.rows[i] = NULL
+        if allowed[i] is not None:
+            mask = allowed[i]
+            _keep_allowed(many.ranked[i], mask)
+    _keep_best_of_all(many, enough)
+    for i, lookup in enumerate(lookups):
+        _gather(many.ranked[i], near[i], found[i])
+        lookup._score_windows(lookup.tables, found[i], scores[i], shares[i])
+        _rank(scores[i], many.ranked[i])
+        many.rows[i] = found[i].data()
+    _keep_best_of_all(many, count)
+    return [_result(found[i], scores[i], shares[i], near[i], many.ranked[i]) for i in range(size)]
+
+
+cdef void _pool(list lookups):
+    """Give all lookups of a query the statistics of all their indexes."""
+    cdef Lookup lookup, first = lookups[0]
+    cdef int64_t live_count = 0
+    cdef double length = 0, window = 0
+    cdef vector[int64_t] doc_counts
+    cdef int32_t term
+    doc_counts.assign(first.term_count, 0)
+    for lookup in lookups:
+        lookup._look_up()
+        lookup._count()
+        live_count += lookup.tables.live_count
+        length += lookup.tables.mean_length * lookup.tables.live_count
+        window += lookup.tables.mean_window * lookup.tables.live_count
+        for term in range(first.term_count):
+            doc_counts[term] += lookup.doc_counts[term]
+    for lookup in lookups:
+        lookup.live_count, lookup.doc_counts = live_count, doc_counts
+        lookup.mean_length = max(length / max(live_count, 1), 1e-9)
+        lookup.mean_window = window / live_count if live_count else 1.0
+        lookup._weigh_terms()
+
+
+cdef struct Many:
+    vector[vector[Ranked]] ranked
+    vector[const int32_t*] rows  # of what is ranked; NULL: rows are
+    vector[const int64_t*] times
+
+
+cdef inline pair[int64_t, int64_t] _age(Many& many, size_t i, size_t n) noexcept nogil:
+    """Return what orders equal ones: the latest time is the least, then the last index and row."""
+    cdef int32_t row = -many.ranked[i][n].second
+    if many.rows[i] != NULL:
+        row = many.rows[i][row]
+    return pair[int64_t, int64_t](-many.times[i][row], -(<int64_t>i << 32 | row))
+
+
+cdef void _keep_best_of_all(Many& many, int64_t count) noexcept nogil:
+    """Keep the `count` best of all lists together."""
+    cdef vector[double] scores
+    cdef vector[pair[int64_t, int64_t]] equal
+    cdef double last
+    cdef int64_t better = 0
+    cdef size_t i, n, kept
+    for i in range(many.ranked.size()):
+        for n in range(many.ranked[i].size()):
+            scores.push_back(many.ranked[i][n].first)
+    if <int64_t>scores.size() <= count or count < 1:
+        return
+    nth_element(scores.begin(), scores.begin() + (count - 1), scores.end())
+    last = scores[count - 1]
+    for i in range(many.ranked.size()):
+        for n in range(many.ranked[i].size()):
+            better += many.ranked[i][n].first < last
+            if many.ranked[i][n].first == last:
+                equal.push_back(_age(many, i, n))
+    nth_element(equal.begin(), equal.begin() + (count - better - 1), equal.end())
+    for i in range(many.ranked.size()):
+        kept = 0
+        for n in range(many.ranked[i].size()):
+            if many.ranked[i][n].first < last or (
+                many.ranked[i][n].first == last and not (equal[count - better - 1] < _age(many, i, n))
+            ):
+                many.ranked[i][kept] = many.ranked[i][n]
+                kept += 1
+        many.ranked[i].resize(kept)

@@ -32,6 +32,9 @@ _ENTRIES_MAX = 10_000
 Doubled: a request refused for its number of ids blocks the event loop for 10 ms more.
 """
 
+_LISTED_MAX = 16
+"""Values listed of a parameter: as many as a valid request may have."""
+
 PARAMETERS = {
     "memory_service.v1.AddDocumentRequest": ("replace",),
     "memory_service.v1.AddRequest": ("on_duplicate",),
@@ -40,6 +43,7 @@ PARAMETERS = {
     "memory_service.v1.DeleteFileRequest": ("recursive",),
     "memory_service.v1.DeleteMemoryRequest": ("include_history",),
     "memory_service.v1.DeleteRequest": ("keep_derived",),
+    "memory_service.v1.DeleteSessionRequest": ("keep_derived",),
     "memory_service.v1.DeleteWhereRequest": ("kinds", "dry_run", "keep_derived"),
     "memory_service.v1.EvaluateForStorageRequest": ("save", "overwrite"),
     "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),
@@ -47,6 +51,7 @@ PARAMETERS = {
     "memory_service.v1.RedactStateVersionRequest": ("revision",),
     "memory_service.v1.RedactVersionRequest": ("revision",),
     "memory_service.v1.ReembedRequest": ("replace_client_vectors",),
+    "memory_service.v1.RetrieveRequest": ("namespaces",),
     "memory_service.v1.ReviewQuarantinedRequest": ("decision",),
     "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),
     "memory_service.v1.UpdateNamespaceRequest": ("time_zone", "default_ttl", "update_mask"),
@@ -104,10 +109,15 @@ def parameters_of(request: Message) -> dict[str, str]:
     names = PARAMETERS.get(request.DESCRIPTOR.full_name, ())
     fields = [field for field, _ in request.ListFields() if field.name in names] if names else []
     said = {field.name: _as_text(field, getattr(request, field.name)) for field in fields}
-    return {name: text[:ID_CHARS_MAX] for name, text in said.items() if text}
+    return {name: text for name, text in said.items() if text}
 
 
 def _as_text(field: FieldDescriptor, value: Any) -> str:
+    values = value[:_LISTED_MAX] if field.is_repeated else [value]
+    return ",".join(_one_as_text(field, each)[:ID_CHARS_MAX] for each in values)
+
+
+def _one_as_text(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is not None:
         known = field.enum_type.values_by_number.get(value)
         return known.name if known else str(value)

@@ -185,11 +185,18 @@ def encoded_export(item: Item, *, include_embedding: bool) -> bytes:
 
 _RESULT_ITEM = bytes([pb.RetrieveResult.ITEM_FIELD_NUMBER << 3 | 2])
 _RESULT_SCORE = bytes([pb.RetrieveResult.SCORE_FIELD_NUMBER << 3 | 1])
+_RELEVANCE_TAG = pb.RetrieveResult.RELEVANCE_FIELD_NUMBER << 3 | 1
 _RESPONSE_RESULT = bytes([pb.RetrieveResponse.RESULTS_FIELD_NUMBER << 3 | 2])
 _RESPONSE_REVISION = bytes([pb.RetrieveResponse.REVISION_FIELD_NUMBER << 3])
-_double = struct.Struct("<d").pack
-_NO_SCORE = _double(0.0)
+_pack_scores = struct.Struct("<dBd").pack
 
+
+def _scores(score: float, relevance: float) -> bytes:
+    """Return the value of a score, and the field of a relevance."""
+    return _pack_scores(score, _RELEVANCE_TAG, relevance)
+
+
+_NO_SCORES = _scores(0.0, 0.0)
 
 _RESULT_BEFORE = bytes([pb.RetrieveResult.BEFORE_FIELD_NUMBER << 3 | 2])
 _RESULT_AFTER = bytes([pb.RetrieveResult.AFTER_FIELD_NUMBER << 3 | 2])
@@ -202,12 +209,12 @@ def encoded_results(page: Page) -> bytes:
     response, because encoded messages of one type can be concatenated.
     """
     if page.windows:
-        scores = page.scores or [0.0] * len(page.items)
+        scores = list(map(_scores, page.scores, page.relevances)) or [_NO_SCORES] * len(page.items)
         return b"".join(chain(*map(_surrounded, page.items, scores, page.windows)))
-    parts = [_NO_SCORE] * (2 * len(page.items))
+    parts = [_NO_SCORES] * (2 * len(page.items))
     parts[::2] = [item.framed or _framed(item) for item in page.items]
     if page.scores:
-        parts[1::2] = map(_double, page.scores)
+        parts[1::2] = map(_scores, page.scores, page.relevances)
     return b"".join(parts)
 
 
@@ -216,9 +223,9 @@ def encoded_revision(revision: int) -> bytes:
     return _RESPONSE_REVISION + _varint(revision) if revision else b""
 
 
-def _surrounded(item: Item, score: float, window: Window) -> list[bytes]:
+def _surrounded(item: Item, scores: bytes, window: Window) -> list[bytes]:
     """Return a result with its neighbours, encoded as part of a response."""
-    parts = [b"", *_field(_RESULT_ITEM, item), _RESULT_SCORE, _double(score)]
+    parts = [b"", *_field(_RESULT_ITEM, item), _RESULT_SCORE, scores]
     for neighbour in window.before:
         parts += _field(_RESULT_BEFORE, neighbour)
     for neighbour in window.after:
@@ -233,10 +240,10 @@ def _field(tag: bytes, item: Item) -> tuple[bytes, bytes, bytes]:
 
 
 def _framed(item: Item) -> bytes:
-    """Return an item encoded as part of a response, up to the bytes of its score."""
+    """Return an item encoded as part of a response, up to the bytes of its scores."""
     wire = encoded(item)
     head = _RESULT_ITEM + _varint(len(wire))
-    size = len(head) + len(wire) + 9
+    size = len(head) + len(wire) + 1 + len(_NO_SCORES)
     item.framed = b"".join((_RESPONSE_RESULT, _varint(size), head, wire, _RESULT_SCORE))
     return item.framed
 
@@ -254,8 +261,8 @@ _SMALL_VARINTS = [bytes([value]) for value in range(128)]
 
 def item_bytes(item: Item) -> int:
     """Return the approximate size of an item in a response."""
-    # 16 bytes for the score, and for tag and length.
-    return len(encoded(item)) + 16 + (0 if item.embedding is None else 4 * len(item.embedding) + 8)
+    # 25 bytes for the scores, and for tag and length.
+    return len(encoded(item)) + 25 + (0 if item.embedding is None else 4 * len(item.embedding) + 8)
 
 
 def fill_item(target: pb.MemoryItem, item: Item, *, include_embedding: bool = False) -> None:

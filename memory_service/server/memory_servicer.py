@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from itertools import zip_longest
 from typing import Any
 
 import grpc
@@ -15,15 +14,14 @@ from memory_service.domain.deleting import Deleting
 from memory_service.domain.item_writing import Added
 from memory_service.domain.items import Items
 from memory_service.domain.label_values import LabelListing
-from memory_service.domain.ranking import ScoreWeights
-from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions
+from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.states import States
 from memory_service.domain.versions import Versions
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part, each
 from memory_service.server.batches import fill_result, operation_name, to_operation
-from memory_service.server.decisions import degradations, fill_explanation
+from memory_service.server.decisions import degradations
 from memory_service.server.items import (
     encoded,
     encoded_export,
@@ -34,10 +32,10 @@ from memory_service.server.items import (
     fill_stamp,
     to_draft,
     to_facet,
-    to_vector,
 )
 from memory_service.server.provenance import to_claimed
-from memory_service.server.requests import optional, request_key, to_mode
+from memory_service.server.requests import optional, request_key
+from memory_service.server.retrievals import fill_results, to_retrieve_options
 from memory_service.server.selections import (
     to_on_duplicate,
     to_selection,
@@ -188,9 +186,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
                 response.degraded.append(degradation)
 
     async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse | bytes:
-        options = _options(request.options)
+        options = to_retrieve_options(request)
         page = await self._retrieval.retrieve(request.namespace, options)
-        plain = not (options.explain or options.include_embedding)
+        plain = not (options.explain or options.include_embedding or page.matched or page.namespaces)
         if plain and not (page.next_page_token or page.token_count or page.degraded):
             return encoded_results(page) + encoded_revision(page.revision)
         response = pb.RetrieveResponse(
@@ -200,7 +198,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             response.degraded.extend(degradations(page.degraded))
         if plain:
             return encoded_results(page) + response.SerializeToString()
-        _fill_results(response, page, options)
+        fill_results(response, page, options)
         return response
 
     async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
@@ -369,53 +367,3 @@ def _heartbeat_s(request: pb.WatchRequest) -> float:
     if seconds < _HEARTBEAT_MIN_S:
         raise InvalidArgument("heartbeat_interval", "must be at least 100 ms")
     return min(seconds, _HEARTBEAT_MAX_S)
-
-
-def _options(message: pb.RetrieveOptions) -> RetrieveOptions:
-    mode = to_mode("options.mode", message.mode)
-    return RetrieveOptions(
-        to_trusted_selection(message, "options."),
-        optional(message, "limit"),
-        message.query_text,
-        to_vector(message.query_embedding) if message.HasField("query_embedding") else None,
-        optional(message, "min_score"),
-        mode,
-        message.context_window,
-        message.explain,
-        message.include_embedding,
-        message.page_size,
-        message.page_token,
-        to_us("options.now", message.now) if message.HasField("now") else None,
-        _weights(message.weights) if message.HasField("weights") else None,
-        optional(message, "max_tokens"),
-        message.rerank,
-        message.record_usage,
-        order_by=message.order_by,
-        skip=message.skip,
-    )
-
-
-def _weights(message: pb.ScoreWeights) -> ScoreWeights:
-    default = ScoreWeights()
-    return ScoreWeights(
-        message.lexical if message.HasField("lexical") else default.lexical,
-        message.vector if message.HasField("vector") else default.vector,
-        message.recency,
-        duration_us("options.weights.recency_half_life", message.recency_half_life)
-        if message.HasField("recency_half_life")
-        else default.recency_half_life_us,
-        message.importance,
-        message.usage,
-    )
-
-
-def _fill_results(response: pb.RetrieveResponse, page: Page, options: RetrieveOptions) -> None:
-    for item, score, shares, window in zip_longest(page.items, page.scores, page.shares, page.windows):
-        result = response.results.add(score=score or 0.0)
-        fill_item(result.item, item, include_embedding=options.include_embedding)
-        if window:
-            for neighbours, side in ((window.before, result.before), (window.after, result.after)):
-                for neighbour in neighbours:
-                    fill_item(side.add(), neighbour)
-        if options.explain:
-            fill_explanation(result.explanation, shares or ())

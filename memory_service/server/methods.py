@@ -8,7 +8,7 @@ needs forget. Request fields can add a required role, never remove one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from memory_service.runtime.caller import EVERYWHERE, Role
 class Reach(enum.Enum):
     """The namespaces that a method accesses, which the credential must cover."""
 
-    NAMESPACE = "the namespace in the field `namespace`"
+    NAMESPACE = "the namespace in the field `namespace`, and those that the method's `others` returns"
     OWN = "no namespace in the request; the response has only those of the caller"
     SERVER = "all namespaces"
     NONE = "no namespace"
@@ -35,12 +35,16 @@ class Audit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The requirements of a method: its roles, its reach, and roles that a request adds."""
+    """The requirements of a method: its roles, its reach, and what a request adds.
+
+    `others` returns further namespaces that a request accesses; with some, `namespace` may be empty.
+    """
 
     audit: Audit
     roles: frozenset[Role]
     reach: Reach = Reach.NAMESPACE
     added: Callable[[Any], frozenset[Role]] | None = None
+    others: Callable[[Any], Sequence[str]] | None = None
 
     def may_enter(self, roles: frozenset[Role], namespaces: tuple[str, ...]) -> bool:
         """Whether a credential may call it, as far as can be decided without the request."""
@@ -55,6 +59,11 @@ _WRITE_MORE = frozenset({Role.WRITE})
 def _recording_usage(request: Any) -> frozenset[Role]:
     # A use count is stored, and changes results of other callers.
     return _WRITE_MORE if request.options.record_usage else _NOTHING_MORE
+
+
+def _joined_namespaces(request: Any) -> Sequence[str]:
+    names: Sequence[str] = request.namespaces
+    return names
 
 
 def _naming_parents(request: Any) -> frozenset[Role]:
@@ -96,7 +105,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "Add": _ADD,
         "BatchAdd": _ADD,
         "Import": Method(Audit.WRITE_IN_PARTS, _WRITE_MORE, added=_naming_parents),
-        "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage),
+        "Retrieve": Method(Audit.READ, _READ_MORE, added=_recording_usage, others=_joined_namespaces),
         "Get": _READ,
         "ListItemVersions": _READ,
         "RedactVersion": _FORGET,
@@ -172,6 +181,15 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "ListDocuments": _READ,
         "DeleteDocument": _FORGET,
         "SearchFragments": _READ,
+    },
+    "SessionService": {
+        "ListSessions": _READ,
+        "GetSession": _READ,
+        # It returns the whole session, of which the request may have set one field.
+        "UpdateSession": _READ_WRITE,
+        "DeleteSession": _FORGET,
+        # It reads the items that it copies.
+        "ForkSession": _READ_WRITE,
     },
     "FileService": {
         "ReadFile": _READ,

@@ -41,6 +41,8 @@ from memory_service.domain.result_storage import ResultStorage
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.save_command import SaveCommand
 from memory_service.domain.screening import Screening
+from memory_service.domain.session_forking import SessionForking
+from memory_service.domain.sessions import Sessions
 from memory_service.domain.splitting import Split
 from memory_service.domain.states import States
 from memory_service.domain.undo import Undo
@@ -57,6 +59,7 @@ from memory_service.server.items import item_bytes
 from memory_service.server.knowledge_servicer import KnowledgeServicer
 from memory_service.server.memory_servicer import MemoryServicer
 from memory_service.server.overseer_servicer import OverseerServicer
+from memory_service.server.session_servicer import SessionServicer
 from memory_service.server.state_servicer import StateServicer
 from memory_service.server.states import state_bytes
 from memory_service.server.user_memories import memory_bytes
@@ -69,6 +72,7 @@ from memory_service.v1 import (
     knowledge_pb2_grpc,
     memory_pb2_grpc,
     overseer_pb2_grpc,
+    session_pb2_grpc,
     state_pb2_grpc,
     user_memory_pb2_grpc,
 )
@@ -137,6 +141,7 @@ class Services:
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)
         user_memory_pb2_grpc.add_UserMemoryServiceServicer_to_server(self._user_memories(), server)
         knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(self._knowledge(), server)
+        session_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions(deleting), server)
         file_pb2_grpc.add_FileServiceServicer_to_server(self._files(), server)
 
     def _overseer(self) -> OverseerServicer:
@@ -173,6 +178,12 @@ class Services:
             UserMemoryPreloading(reading, checks, memory_bytes),
             judging,
         )
+
+    def _sessions(self, deleting: Deleting) -> SessionServicer:
+        store, items, checks = self._store, self._items, self._checks
+        sessions = Sessions(store, items, checks, self._tokens, item_bytes)
+        forking = SessionForking(store, items, sessions, checks, item_bytes)
+        return SessionServicer(sessions, forking, deleting)
 
     def _files(self) -> FileServicer:
         config, store, checks, tokens = self._config, self._store, self._checks, self._tokens

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
-from memory_service.data_model import Around, Hits, IndexInfo, Item, ItemFilter, NamespaceInfo, SearchQuery
+from memory_service.data_model import (
+    Around,
+    Hits,
+    IndexInfo,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+)
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.ordered_rows import ordered
 from memory_service.indexes.selection import scan
+from memory_service.indexes.session_listing import list_sessions
 from memory_service.indexes.settings import IndexSettings
+from memory_service.indexes.view import NamespaceView
 from memory_service.ordering import Ordering, SortKey
 from memory_service.predicates import column_fields
 from memory_service.reading import NOTHING, Reading
@@ -132,6 +145,26 @@ class _ViewReading(Reading):
         with view.columns.used(fields):
             return await views.searches.search(view, query)
 
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        cache, fields = self._views.cache, column_fields(queries[0].filter.predicate)
+        found: list[NamespaceView | None] = []
+        with ExitStack() as used:
+            for each in (self, *others):
+                assert isinstance(each, _ViewReading)
+                view = await cache.get(each._namespace, fields)
+                if view is not None:
+                    used.enter_context(view.columns.used(fields))
+                found.append(view)
+            there = [(view, query) for view, query in zip(found, queries, strict=True) if view is not None]
+            hits = iter(
+                await self._views.searches.search_together(*zip(*there, strict=True)) if there else ()
+            )
+        return [Hits() if view is None else next(hits) for view in found]
+
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         view = await self._views.cache.get(self._namespace)
         return [Around()] * len(positions) if view is None else neighbours(view, positions, count, now_us)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        view = await self._views.cache.get(self._namespace)
+        return [] if view is None else list_sessions(view, query)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any, Protocol
 
-from memory_service.data_model import Hits, SearchQuery
 from memory_service.errors import Overloaded
-from memory_service.indexes.search import Long, LongSearch, begin_long
 from memory_service.indexes.view import NamespaceView
 from memory_service.indexes.word_scoring import Scratch
 from memory_service.runtime.caller import present_caller
@@ -27,7 +27,20 @@ LONG_POSTINGS = 50_000
 _FIRST_SEARCH_S = 0.002
 _SMOOTHING = 0.2
 
-_Waiting = tuple[NamespaceView, SearchQuery, Long, asyncio.Future[Hits]]
+
+class LongSearch(Protocol):
+    """A search that can be finished in another thread, of views that must not change meanwhile."""
+
+    @property
+    def views(self) -> list[NamespaceView]:
+        """The views that it reads."""
+
+    def finish(self, scratch: Scratch) -> Any:
+        """Return what was found."""
+
+
+Begin = Callable[[], LongSearch]
+_Waiting = tuple[Begin, asyncio.Future[Any]]
 
 
 class LongSearches:
@@ -41,12 +54,15 @@ class LongSearches:
         self._running = False
         self._search_s = _FIRST_SEARCH_S
 
-    async def search(self, view: NamespaceView, query: SearchQuery, long: Long) -> Hits:
-        """Return the hits of a query that `search_all` found to be long; raises Overloaded."""
+    async def search(self, view: NamespaceView, begin: Begin) -> Any:
+        """Begin a long search in its turn, and return what it found; raises Overloaded.
+
+        It takes its turn among those of the same caller and of this view, which it reads.
+        """
         owner = present_caller().name, view
         self._find_room(owner, remaining_s())
-        answer: asyncio.Future[Hits] = asyncio.get_running_loop().create_future()
-        self._turns.put(owner, (view, query, long, answer))
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._turns.put(owner, (begin, answer))
         if not self._running:
             self._next()
         return await aside(answer)
@@ -65,38 +81,38 @@ class LongSearches:
         pushed_out = self._turns.push_out_for(owner)
         if pushed_out is None:
             raise self._overloaded()
-        answer = pushed_out[3]
+        answer = pushed_out[1]
         if not answer.done():
             answer.set_exception(self._overloaded())
 
     def _next(self) -> None:
         self._running = False
         while not self._running and (waiting := self._turns.take()) is not None:
-            if not waiting[3].done():
+            if not waiting[1].done():
                 self._begin(*waiting)
 
-    def _begin(
-        self, view: NamespaceView, query: SearchQuery, long: Long, answer: asyncio.Future[Hits]
-    ) -> None:
+    def _begin(self, begin: Begin, answer: asyncio.Future[Any]) -> None:
         try:
-            search = begin_long(view, query, long)
+            search = begin()
         except Exception as error:
             answer.set_exception(error)
             return
         self._running = True
-        view.searched.acquire()
+        for view in search.views:
+            view.searched.acquire()
         work = asyncio.get_running_loop().run_in_executor(self._thread, self._finish, search)
         work.add_done_callback(partial(self._answer, answer))
 
-    def _finish(self, search: LongSearch) -> Hits:
+    def _finish(self, search: LongSearch) -> Any:
         began = time.perf_counter()
         try:
             return search.finish(self._scratch)
         finally:
-            search.view.searched.release()
+            for view in search.views:
+                view.searched.release()
             self._search_s += _SMOOTHING * (time.perf_counter() - began - self._search_s)
 
-    def _answer(self, answer: asyncio.Future[Hits], work: asyncio.Future[Hits]) -> None:
+    def _answer(self, answer: asyncio.Future[Any], work: asyncio.Future[Any]) -> None:
         error = work.exception()
         if answer.done():
             pass

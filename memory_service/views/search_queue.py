@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from memory_service.data_model import Hits, SearchQuery
-from memory_service.indexes.search import Found, Long, search_all
+from memory_service.indexes import joint_search
+from memory_service.indexes.search import Found, Long, begin_long, search_all
 from memory_service.indexes.view import NamespaceView
 from memory_service.views.long_searches import LONG_POSTINGS, LongSearches
 
@@ -37,7 +38,22 @@ class SearchQueue:
         answer: asyncio.Future[Hits | Long] = loop.create_future()
         self._waiting.append((view, (query, answer)))
         found = await answer
-        return await self._long.search(view, query, found) if isinstance(found, Long) else found
+        if not isinstance(found, Long):
+            return found
+        hits: Hits = await self._long.search(view, lambda: begin_long(view, query, found))
+        return hits
+
+    async def search_together(
+        self, views: Sequence[NamespaceView], queries: Sequence[SearchQuery]
+    ) -> list[Hits]:
+        """Return the hits of each view in a joint search; raises Overloaded like `search`."""
+        joint = joint_search.begin(views, queries)
+        if joint.work <= LONG_POSTINGS:
+            return joint.finish()
+        hits: list[Hits] = await self._long.search(
+            views[0], lambda: joint_search.begin(views, queries, joint.terms)
+        )
+        return hits
 
     def close(self) -> None:
         """Stop."""

@@ -8,6 +8,7 @@ from typing import Any
 from contract.builders import NOW, build_write
 from memory_service.data_model import (
     ChatMessage,
+    DataPart,
     Facet,
     ItemKind,
     ItemWrite,
@@ -28,6 +29,8 @@ from memory_service.predicates import (
     Pattern,
     Predicate,
     Present,
+    Structure,
+    canonical,
 )
 
 IDS = [f"i{n}" for n in range(24)]
@@ -73,6 +76,10 @@ def _value(choose: Random, depth: int = 0) -> Any:
     return {key: _value(choose, depth + 1) for key in ("z", "a", "") if choose.random() < 0.6}
 
 
+def _data(choose: Random) -> DataPart:
+    return DataPart({key: _value(choose) for key in ("x", "y.y") if choose.random() < 0.8})
+
+
 def random_write(choose: Random, item_id: str) -> ItemWrite:
     """Return a write of an item that is found by the word kiwi."""
     spoken = ChatMessage(
@@ -84,7 +91,7 @@ def random_write(choose: Random, item_id: str) -> ItemWrite:
         item_id,
         "kiwi",
         [1.0, choose.random()],
-        content=choose.choice([TextPart("kiwi"), ToolCallResult(), spoken, spoken]),
+        content=choose.choice([TextPart("kiwi"), ToolCallResult(), spoken, spoken, _data(choose)]),
         session_id=choose.choice(TEXTS),
         labels={key: choose.choice(TEXTS[:5]) for key in ("k", "l") if choose.random() < 0.7},
         metadata=choose.choice([None, metadata, metadata, metadata]),
@@ -104,6 +111,8 @@ def _leaf(choose: Random) -> Predicate:
         fields = [*_TEXT_FIELDS, *_TIME_FIELDS, *_NUMBERS, Field(name), _metadata(choose)]
         return Present(choose.choice(fields))
     operator, exact = choose.choice([*Operator]), choose.choice(_EQUALITIES)
+    if kind < 0.15:
+        return Comparison(_metadata(choose), choose.choice(_EQUALITIES[:2]), _structure(choose))
     if kind < 0.3:
         return Comparison(_metadata(choose), operator, choose.choice([*TEXTS, *NUMBERS]))
     if kind < 0.5:
@@ -131,7 +140,12 @@ def _leaf(choose: Random) -> Predicate:
 
 
 def _metadata(choose: Random) -> Field:
-    return Field(FieldName.METADATA, choose.choice(PATHS))
+    return Field(choose.choice([FieldName.METADATA, FieldName.DATA]), choose.choice(PATHS))
+
+
+def _structure(choose: Random) -> Structure:
+    simple: list[Any] = [[], {}, [""], ["a"], [1], {"a": None}, {"z": 0, "a": "b"}]
+    return Structure(canonical(choose.choice([*simple, [_scalar(choose)], {"a": _scalar(choose)}])))
 
 
 def _pattern(choose: Random) -> Pattern:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from typing import Any
 
-from memory_service.data_model import ChatMessage, Item, ToolCallResult
-from memory_service.predicates import And, Comparison, Field, Not, Operator, Or, Pattern, Predicate, Present
+from memory_service.data_model import ChatMessage, DataPart, Item, ToolCallResult
+from memory_service.predicates import (
+    And,
+    Comparison,
+    Field,
+    Not,
+    Operator,
+    Or,
+    Pattern,
+    Predicate,
+    Present,
+    Structure,
+)
 
 _MISSING = object()
 _COMPARE: dict[str, Any] = {
@@ -65,6 +77,8 @@ def _value(field: Field, item: Item) -> Any:
         case "labels":
             return item.labels.get(field.path[0], _MISSING)
     value: Any = item.metadata
+    if field.name.value == "data":
+        value = item.content.data if isinstance(item.content, DataPart) else None
     for key in field.path:
         value = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
     return value
@@ -88,6 +102,9 @@ def _compares(value: Any, how: Operator, operand: Any) -> bool:
         value = list(value)
     if how.value == ":" and isinstance(value, list):
         return any(_compares(element, Operator.EQUAL, operand) for element in value)
+    if isinstance(operand, Structure):
+        wanted = json.loads(operand.text)
+        return type(value) is type(wanted) and _equal(value, wanted) == (how.value == "=")
     if isinstance(operand, Pattern):
         return isinstance(value, str) and _fits(value, operand) == (how.value != "!=")
     if operand is None:
@@ -97,11 +114,26 @@ def _compares(value: Any, how: Operator, operand: Any) -> bool:
     return bool(_COMPARE[how.value](value, operand))
 
 
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return (
+            isinstance(other, list)
+            and len(one) == len(other)
+            and all(_equal(*pair) for pair in zip(one, other, strict=True))
+        )
+    if isinstance(one, dict):
+        same = isinstance(other, dict) and one.keys() == other.keys()
+        return same and all(_equal(one[key], other[key]) for key in one)
+    return _type(one) is _type(other) and bool(one == other)
+
+
 def _type(value: Any) -> type | None:
     if isinstance(value, bool):
         return bool
     if isinstance(value, int | float):
         return float
+    if isinstance(value, list | dict):
+        return type(value)
     return str if isinstance(value, str) else None
 
 

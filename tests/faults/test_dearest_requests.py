@@ -21,6 +21,7 @@ from faults.dearest.admin import ADMIN
 from faults.dearest.files import FILES
 from faults.dearest.memory import DEAREST
 from faults.dearest.services import INTERACTIONS, KNOWLEDGE, MEMORIES
+from faults.dearest.sessions import SESSIONS
 from faults.dearest.states import OVERSEER, STATES
 from faults.dearest.world import ORDERS, Dear, Request, World
 from faults.scale import SOAK
@@ -35,7 +36,7 @@ OTHERS_WAIT_S = 0.2
 TIMES_ALONE = 10
 TURNS = 3
 EVERY_S = 0.01
-ALL = DEAREST | STATES | ADMIN | OVERSEER | INTERACTIONS | MEMORIES | KNOWLEDGE | FILES
+ALL = DEAREST | STATES | ADMIN | OVERSEER | INTERACTIONS | MEMORIES | KNOWLEDGE | SESSIONS | FILES
 RULES = {"rules": [{"action": "quarantine", "reason": "orders", "contains": [ORDERS], "sources": ["web"]}]}
 
 

@@ -55,6 +55,8 @@ def prepared(api: Api, namespace: str, method: MethodDescriptor) -> Message:
         request = asked(namespace, save=True)
     elif method.name == "HandleMessage":
         request = library.message()
+    elif method.name in ("UpdateSession", "DeleteSession", "ForkSession"):
+        api.add(namespace, session_id="s", text="said")
     elif method.name == "DeleteWhere":
         request.ClearField("session_id")
         request.kinds.append(pb.ITEM_KIND_UNSPECIFIED)

@@ -113,6 +113,7 @@ from memory_client.operations import (
 )
 from memory_client.options import ClientOptions
 from memory_client.overseer import KeyDecision, KeyVerdict, Relevance, StorageDecision
+from memory_client.sessions import Session, SessionOrigin
 from memory_client.unset import UNSET
 from memory_client.user_memories import (
     Consolidation,
@@ -239,6 +240,8 @@ __all__ = [
     "SavedMemory",
     "ScoreWeights",
     "ServerInfo",
+    "Session",
+    "SessionOrigin",
     "SourceKind",
     "StateEntry",
     "StateVersion",

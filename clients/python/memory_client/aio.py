@@ -14,6 +14,7 @@ from memory_client._aio.knowledge import KnowledgeMethods
 from memory_client._aio.labels import LabelMethods
 from memory_client._aio.memory import MemoryMethods
 from memory_client._aio.overseer import OverseerMethods
+from memory_client._aio.sessions import SessionMethods
 from memory_client._aio.state import StateMethods
 from memory_client._aio.transport import Transport
 from memory_client._aio.user_memories import UserMemoryMethods
@@ -31,6 +32,7 @@ class AsyncMemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    SessionMethods,
     FileMethods,
     OverseerMethods,
     AdminMethods,

@@ -16,6 +16,7 @@ from memory_client._sync.knowledge import KnowledgeMethods
 from memory_client._sync.labels import LabelMethods
 from memory_client._sync.memory import MemoryMethods
 from memory_client._sync.overseer import OverseerMethods
+from memory_client._sync.sessions import SessionMethods
 from memory_client._sync.state import StateMethods
 from memory_client._sync.transport import Transport
 from memory_client._sync.user_memories import UserMemoryMethods
@@ -32,6 +33,7 @@ class MemoryClient(
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    SessionMethods,
     FileMethods,
     OverseerMethods,
     AdminMethods,

@@ -40,6 +40,8 @@ class ItemKind(StrEnum):
     """A document. Its fragments are searched, not the document itself."""
     FRAGMENT = "fragment"
     """A fragment of a document."""
+    SESSION = "session"
+    """Title, labels and metadata of a session, by `update_session`."""
     FILE = "file"
     """A file. Its fragments are searched, not the file itself."""
     FILE_FRAGMENT = "file_fragment"
@@ -256,6 +258,12 @@ class Result:
     """The items right before it in its session, in order. Empty without `context_window`."""
     after: tuple[MemoryItem, ...] = ()
     """The items right after it in its session, in order."""
+    relevance: float = 0.0
+    """How likely it answers the query, 0 to 1; from 0.5 on it probably does. 0 without a query."""
+    namespace: str = ""
+    """The namespace of the item. Empty without `namespaces`."""
+    matched_queries: tuple[int, ...] = ()
+    """The indexes of the `queries` that found it."""
 
     @property
     def text(self) -> str:

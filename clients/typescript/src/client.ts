@@ -28,6 +28,7 @@ import { ARGUMENTS, CLIENT } from "./option-names.js";
 import type { ClientOptions } from "./options.js";
 import { settingsFrom } from "./options.js";
 import { OverseerMethods } from "./overseer.js";
+import { SessionMethods } from "./sessions.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
@@ -39,6 +40,7 @@ const METHODS = [
   UserMemoryMethods,
   InteractionMethods,
   KnowledgeMethods,
+  SessionMethods,
   FileMethods,
   OverseerMethods,
   AdminMethods,
@@ -51,6 +53,7 @@ export interface MemoryClient
     UserMemoryMethods,
     InteractionMethods,
     KnowledgeMethods,
+    SessionMethods,
     FileMethods,
     OverseerMethods,
     AdminMethods,

@@ -96,6 +96,14 @@ export type {
   WholeDocument,
 } from "./knowledge-model.js";
 export type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  ListSessionsOptions,
+  SessionChanges,
+  UpdateSessionOptions,
+} from "./sessions.js";
+export type { FetchedSession, Session, SessionOrigin, WrittenSession } from "./sessions-model.js";
+export type {
   BinaryPart,
   ChatMessage,
   Content,

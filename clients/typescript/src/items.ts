@@ -20,6 +20,7 @@ export type ItemKind =
   | "user_memory"
   | "document"
   | "fragment"
+  | "session"
   | "file"
   | "file_fragment"
   | "unspecified";

@@ -118,6 +118,24 @@ export interface RetrieveOptions extends CallOptions, ItemFilter {
   readonly recordUsage?: boolean | undefined;
   /** Number of results to fetch at a time. Undefined: as many as fit in a response. */
   readonly pageSize?: number | undefined;
+  /**
+   * Further texts to find items for, such as the parts of a question; at most 8. The results of all are ordered by
+   * reciprocal rank fusion.
+   */
+  readonly queries?: readonly string[] | undefined;
+  /** Further namespaces to search together with that of the client, at most 16. Only with a query. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Only results that are this likely to answer the query, 0 to 1; there may be none. Only with a query. */
+  readonly minRelevance?: number | undefined;
+  /**
+   * How much the words of an item's neighbours count, 0 to 1. 0: it is found by its own words only. Undefined: 1. Only
+   * with a query.
+   */
+  readonly neighbourWeight?: number | undefined;
+  /** Leave out tool calls without all of their results, and results without their call. Only without a query. */
+  readonly wholeExchanges?: boolean | undefined;
+  /** Time zone of "yesterday" in the query, such as "Europe/Berlin". Undefined: UTC. Only with a query. */
+  readonly timeZone?: string | undefined;
 }
 
 /** One item found. */
@@ -131,6 +149,12 @@ export interface Result {
   readonly before: readonly MemoryItem[];
   /** The items right after it in its session, in order. */
   readonly after: readonly MemoryItem[];
+  /** How likely it answers the query, 0 to 1; from 0.5 on it probably does. 0 without a query. */
+  readonly relevance: number;
+  /** The namespace of the item. Empty without `namespaces`. */
+  readonly namespace: string;
+  /** The indexes of the `queries` that found it. */
+  readonly matchedQueries: readonly number[];
   /** The item's content as readable text. */
   readonly text: string;
 }

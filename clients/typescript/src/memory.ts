@@ -119,7 +119,12 @@ export abstract class MemoryMethods extends Bound {
   async retrieve(first: string | RetrieveOptions = {}, second: RetrieveOptions = {}): Promise<Results> {
     const [query, options] = typeof first === "string" ? [first, second] : ["", first];
     const fixed = retrievalFrom(query, options);
-    const request = (pageToken: string) => ({ namespace: this.boundTo, options: { ...fixed, pageToken } });
+    const namespaces = [...(options.namespaces ?? [])];
+    const request = (pageToken: string) => ({
+      namespace: this.boundTo,
+      namespaces,
+      options: { ...fixed, pageToken },
+    });
     return resultsOf(this.transport.pages(method.retrieve, request, options));
   }
 

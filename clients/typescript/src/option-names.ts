@@ -59,6 +59,13 @@ import type {
 import type { CallOptions, ClientOptions, TlsOptions, WriteOptions } from "./options.js";
 import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./overseer.js";
 import type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  ListSessionsOptions,
+  SessionChanges,
+  UpdateSessionOptions,
+} from "./sessions.js";
+import type {
   DeleteStateOptions,
   ListStateKeysOptions,
   LoadStateOptions,
@@ -191,7 +198,8 @@ const RETRIEVE: Names<RetrieveOptions> = {
   ...PAGES,
   ...AMONG,
   ...MATCHED,
-  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage"),
+  ...named("embedding", "now", "contextWindow", "rerank", "recordUsage", "queries", "namespaces", "minRelevance"),
+  ...named("neighbourWeight", "wholeExchanges", "timeZone"),
   weights: WEIGHTS,
 };
 
@@ -330,6 +338,14 @@ const GET_DOCUMENT: Names<GetDocumentOptions> = { ...PAGES, includeFragments: tr
 const LIST_DOCUMENTS: Names<ListDocumentsOptions> = { ...PAGES, ...DOCUMENTS, newestFirst: true };
 const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MATCHED, documentIds: true };
 
+const LIST_SESSIONS: Names<ListSessionsOptions> = { ...PAGES, ...named("prefix", "labels") };
+const SESSION_CHANGES: Names<SessionChanges> = named("title", "labels", "metadata");
+const UPDATE_SESSION: Names<UpdateSessionOptions> = { ...WITH_VERSION, allowMissing: true };
+const DELETE_SESSION: Names<DeleteSessionOptions> = { ...WRITE, keepDerived: true };
+const FORK_SESSION: Names<ForkSessionOptions> = {
+  ...WRITE,
+  ...named("newSessionId", "untilItemId", "untilRevision"),
+};
 const READ_FILE: Names<ReadFileOptions> = {
   ...CALL,
   ...named("startLine", "endLine", "version", "maxCharacters"),
@@ -411,6 +427,11 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   listDocuments: [LIST_DOCUMENTS],
   deleteDocument: [null, WITH_VERSION],
   searchFragments: [null, FRAGMENTS],
+  listSessions: [LIST_SESSIONS],
+  getSession: [null, CALL],
+  updateSession: [null, SESSION_CHANGES, UPDATE_SESSION],
+  deleteSession: [null, DELETE_SESSION],
+  forkSession: [null, FORK_SESSION],
   readFile: [null, READ_FILE],
   writeFile: [null, null, WRITE_FILE],
   editFile: [null, null, WRITE_FILE],

@@ -57,6 +57,11 @@ export function retrievalFrom(
     recordUsage: options.recordUsage ?? false,
     explain: options.explain ?? false,
     pageSize: int32From(options.pageSize ?? 0, "pageSize"),
+    queries: [...(options.queries ?? [])],
+    minRelevance: options.minRelevance,
+    neighbourWeight: options.neighbourWeight,
+    wholeExchanges: options.wholeExchanges ?? false,
+    timeZone: options.timeZone ?? "",
   };
 }
 
@@ -84,6 +89,9 @@ function resultTo(result: RetrieveResult): Result {
     explanation: explanationTo(result.explanation),
     before: result.before.map((neighbour) => itemTo(neighbour)),
     after: result.after.map((neighbour) => itemTo(neighbour)),
+    relevance: result.relevance,
+    namespace: result.namespace,
+    matchedQueries: [...result.matchedQueries],
     text: item.text,
   };
 }

@@ -8,6 +8,7 @@ import { InteractionService } from "../src/gen/memory_service/v1/interaction_pb.
 import { KnowledgeService } from "../src/gen/memory_service/v1/knowledge_pb.js";
 import { MemoryService } from "../src/gen/memory_service/v1/memory_pb.js";
 import { OverseerService } from "../src/gen/memory_service/v1/overseer_pb.js";
+import { SessionService } from "../src/gen/memory_service/v1/session_pb.js";
 import { StateService } from "../src/gen/memory_service/v1/state_pb.js";
 import { UserMemoryService } from "../src/gen/memory_service/v1/user_memory_pb.js";
 import type { JsonValue, MemoryClient } from "../src/index.js";
@@ -17,6 +18,7 @@ import { FILES } from "./peer-files.js";
 import { ADMIN, iterated, MEMORY, STATE } from "./peer-memory.js";
 import { Inexpressible, type Native, nativeOf, parsed, written } from "./peer-messages.js";
 import { INTERACTIONS, KNOWLEDGE, OVERSEER, USER_MEMORIES } from "./peer-services.js";
+import { SESSIONS } from "./peer-sessions.js";
 
 /** A call as the corpus writes it. */
 export interface Call {
@@ -32,6 +34,7 @@ export const SERVICES: readonly (readonly [DescService, Readonly<Record<string, 
   [UserMemoryService, USER_MEMORIES],
   [InteractionService, INTERACTIONS],
   [KnowledgeService, KNOWLEDGE],
+  [SessionService, SESSIONS],
   [FileService, FILES],
   [OverseerService, OVERSEER],
   [AdminService, ADMIN],

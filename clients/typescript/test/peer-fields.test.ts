@@ -47,6 +47,7 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
     "provenance",
   ],
   OriginalMessage: ["provenance"],
+  Session: ["item_count", "first_time", "last_time", "version", "update_time", "forked_from"],
 };
 
 /** What the client does not hand on: it fetches all pages, and resumes streams by itself. */
@@ -66,6 +67,8 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   ListLabelValuesResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
+  ListSessionsResponse: ["revision"],
+  DeleteSessionResponse: ["revision", "derived_count"],
   WatchResponse: ["revision"],
   ExportResponse: ["revision"],
 };
@@ -204,8 +207,9 @@ function updateIn(request: JsonObject): JsonObject {
 
 /** The names that the mask of an update has to hold: those of the fields that are given, in JSON's way. */
 function namesIn(request: JsonObject): string[] {
-  const changed = (request["item"] ?? request["memory"]) as JsonObject;
+  const changed = (request["item"] ?? request["memory"] ?? request["session"]) as JsonObject;
+  const id = request["session"] === undefined ? "id" : "sessionId";
   const content = ["chatMessage", "toolCallResult", "text", "data"];
-  const names = Object.keys(changed).filter((name) => name !== "id");
+  const names = Object.keys(changed).filter((name) => name !== id);
   return names.map((name) => (content.includes(name) ? "content" : name)).sort();
 }

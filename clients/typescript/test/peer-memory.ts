@@ -168,7 +168,10 @@ export const MEMORY: Adapters<typeof MemoryService> = {
       added(client, items.map((item) => plain(item, "BatchAddRequest.items")), options),
   ),
   import: adapter<Batch & readonly Batch[]>(["items", "states", "onDuplicate"], imported),
-  retrieve: adapter<{ options?: Retrieval }>(["options"], (client, { options = {} }) => retrieved(client, options)),
+  retrieve: adapter<{ options?: Retrieval; namespaces?: readonly string[] }>(
+    ["options", "namespaces"],
+    (client, { options = {}, namespaces = [] }) => retrieved(client, { ...options, namespaces }),
+  ),
   get: adapter<GetOptions & Id>(["id", "includeEmbedding", "revision"], async (client, { id = "", ...options }) => ({
     item: await client.get(id, options),
   })),

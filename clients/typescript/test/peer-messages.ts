@@ -42,6 +42,11 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "kinds",
     "minTrust",
     "sources",
+    "queries",
+    "minRelevance",
+    "neighbourWeight",
+    "wholeExchanges",
+    "timeZone",
   ],
   MemoryItem: [
     "id",

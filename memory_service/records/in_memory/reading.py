@@ -12,12 +12,16 @@ from memory_service.data_model import (
     Item,
     ItemFilter,
     SearchQuery,
+    SessionCounts,
+    SessionQuery,
 )
+from memory_service.indexes.joint_search import search_views
 from memory_service.indexes.label_values import label_values
 from memory_service.indexes.neighbours import neighbours
 from memory_service.indexes.ordered_rows import ordered
 from memory_service.indexes.search import search
 from memory_service.indexes.selection import scan
+from memory_service.indexes.session_listing import list_sessions
 from memory_service.indexes.value_columns import new_column, reader
 from memory_service.ordering import Ordering, SortKey
 from memory_service.predicates import Field, column_fields
@@ -60,6 +64,14 @@ class InMemoryReading(Reading):
         self._make_columns(column_fields(query.filter.predicate))
         return search(self._found.view, query)
 
+    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
+        views = []
+        for each in (self, *others):
+            assert isinstance(each, InMemoryReading)
+            each._make_columns(column_fields(queries[0].filter.predicate))
+            views.append(each._found.view)
+        return search_views(views, queries)
+
     def _make_columns(self, fields: Sequence[Field]) -> None:
         """Add the columns of some fields to the view."""
         found = self._found
@@ -74,3 +86,6 @@ class InMemoryReading(Reading):
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         return neighbours(self._found.view, positions, count, now_us)
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        return list_sessions(self._found.view, query)

@@ -31,6 +31,7 @@ class _Speaker(msgspec.Struct):
 _SOURCE_PARTS = (
     "json_array(provenance ->> 'source', facet ->> 'kind', content ->> 'type', content ->> 'role')"
 )
+_DATA = "CASE WHEN content ->> 'type' = 'data' THEN content -> 'data' END"
 _SOURCES = {
     FieldName.ID: "id",
     FieldName.UPDATE_TIME: "update_us",
@@ -40,6 +41,7 @@ _SOURCES = {
     FieldName.NAME: "content",
     FieldName.LABELS: "labels",
     FieldName.METADATA: "metadata",
+    FieldName.DATA: _DATA,
     FieldName.WRITER: "provenance",
     FieldName.CREDENTIAL: "provenance",
     FieldName.TRUST: "provenance",
@@ -49,6 +51,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "content": msgspec.json.Decoder(_Speaker).decode,
     "labels": msgspec.json.Decoder(dict[str, str]).decode,
     "metadata": msgspec.json.Decoder(dict).decode,
+    _DATA: msgspec.json.Decoder(dict).decode,
     "provenance": msgspec.json.Decoder(Provenance).decode,
     _SOURCE_PARTS: msgspec.json.Decoder(tuple[int | None, int | None, str, str | None]).decode,
 }
@@ -92,6 +95,6 @@ def _value(decoded: Any, wanted: Field) -> Value:
         case FieldName.SOURCE:
             said, kind, content_type, role = decoded
             return source_name(SourceKind(said) if said else source_of(kind or 0, content_type, role))
-        case FieldName.LABELS | FieldName.METADATA:
+        case FieldName.LABELS | FieldName.METADATA | FieldName.DATA:
             return value_at(decoded, wanted.path)
     return decoded

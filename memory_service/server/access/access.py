@@ -223,8 +223,13 @@ def _refuse(raw: bytes) -> Any:
 def _check(permission: Method, request: Any, *, in_namespace: bool) -> None:
     """Refuse a request with contents that the caller is not allowed to send. Runs for every call."""
     caller = present_caller()
-    if in_namespace and not caller.may_use(request.namespace):
-        raise PermissionDenied
+    if in_namespace:
+        others = permission.others(request) if permission.others is not None else ()
+        if (request.namespace or not others) and not caller.may_use(request.namespace):
+            raise PermissionDenied
+        for other in others:
+            if not caller.may_use(other):
+                raise PermissionDenied
     if permission.added is not None and not permission.added(request) <= caller.roles:
         raise PermissionDenied
 

@@ -53,11 +53,11 @@ const (
 	ErrorReason_ERROR_REASON_NAMESPACE_NOT_FOUND ErrorReason = 8
 	// An item with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_ITEM_ALREADY_EXISTS ErrorReason = 9
-	// `expected_version` is not the current version of the state, memory, document or file. Code ABORTED:
-	// read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
-	// "current_version": "4"}, with "id" instead of "key" for a memory or a document, and "path" for a file,
-	// which may have "expected_sha256" and "current_sha256" too. A current version of 0 means that it does
-	// not exist.
+	// `expected_version` is not the current version of the state, memory, document, session or file.
+	// Code ABORTED: read again, decide again, write again. Metadata: {"key": ..., "expected_version": "3",
+	// "current_version": "4"}, with "id" instead of "key" for a memory, a document or a session, and "path"
+	// for a file, which may have "expected_sha256" and "current_sha256" too. A current version of 0 means
+	// that it does not exist.
 	ErrorReason_ERROR_REASON_VERSION_MISMATCH ErrorReason = 10
 	// `expected_revision` is not the current revision of the item. Code ABORTED: read again, decide
 	// again, write again. Metadata: {"id": ..., "expected_revision": "3", "current_revision": "4"}.
@@ -108,6 +108,10 @@ const (
 	// The quarantine has no write with this id: it was released or deleted, or has expired. Code NOT_FOUND.
 	// Metadata: {"namespace": ..., "id": ...}.
 	ErrorReason_ERROR_REASON_QUARANTINED_NOT_FOUND ErrorReason = 29
+	// The namespace has no session with this id. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ...}.
+	ErrorReason_ERROR_REASON_SESSION_NOT_FOUND ErrorReason = 31
+	// A session with this id already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "id": ...}.
+	ErrorReason_ERROR_REASON_SESSION_ALREADY_EXISTS ErrorReason = 32
 	// A state with this key already exists. Code ALREADY_EXISTS. Metadata: {"namespace": ..., "key": ...}.
 	ErrorReason_ERROR_REASON_STATE_ALREADY_EXISTS ErrorReason = 33
 	// The namespace has no file at this path. Code NOT_FOUND. Metadata: {"namespace": ..., "path": ...}.
@@ -163,6 +167,8 @@ var (
 		27: "ERROR_REASON_DOCUMENT_ALREADY_EXISTS",
 		28: "ERROR_REASON_WRITE_REJECTED",
 		29: "ERROR_REASON_QUARANTINED_NOT_FOUND",
+		31: "ERROR_REASON_SESSION_NOT_FOUND",
+		32: "ERROR_REASON_SESSION_ALREADY_EXISTS",
 		33: "ERROR_REASON_STATE_ALREADY_EXISTS",
 		34: "ERROR_REASON_FILE_NOT_FOUND",
 		35: "ERROR_REASON_FILE_ALREADY_EXISTS",
@@ -202,6 +208,8 @@ var (
 		"ERROR_REASON_DOCUMENT_ALREADY_EXISTS": 27,
 		"ERROR_REASON_WRITE_REJECTED":          28,
 		"ERROR_REASON_QUARANTINED_NOT_FOUND":   29,
+		"ERROR_REASON_SESSION_NOT_FOUND":       31,
+		"ERROR_REASON_SESSION_ALREADY_EXISTS":  32,
 		"ERROR_REASON_STATE_ALREADY_EXISTS":    33,
 		"ERROR_REASON_FILE_NOT_FOUND":          34,
 		"ERROR_REASON_FILE_ALREADY_EXISTS":     35,
@@ -243,7 +251,7 @@ var File_memory_service_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\x9c\n" +
+	"$memory_service/v1/error_reason.proto\x12\x11memory_service.v1*\xe9\n" +
 	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -276,7 +284,9 @@ const file_memory_service_v1_error_reason_proto_rawDesc = "" +
 	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1a\x12(\n" +
 	"$ERROR_REASON_DOCUMENT_ALREADY_EXISTS\x10\x1b\x12\x1f\n" +
 	"\x1bERROR_REASON_WRITE_REJECTED\x10\x1c\x12&\n" +
-	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1d\x12%\n" +
+	"\"ERROR_REASON_QUARANTINED_NOT_FOUND\x10\x1d\x12\"\n" +
+	"\x1eERROR_REASON_SESSION_NOT_FOUND\x10\x1f\x12'\n" +
+	"#ERROR_REASON_SESSION_ALREADY_EXISTS\x10 \x12%\n" +
 	"!ERROR_REASON_STATE_ALREADY_EXISTS\x10!\x12\x1f\n" +
 	"\x1bERROR_REASON_FILE_NOT_FOUND\x10\"\x12$\n" +
 	" ERROR_REASON_FILE_ALREADY_EXISTS\x10#\x12!\n" +

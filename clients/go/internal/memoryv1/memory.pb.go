@@ -44,6 +44,8 @@ const (
 	ItemKind_ITEM_KIND_DOCUMENT ItemKind = 5
 	// A fragment of a document of KnowledgeService.
 	ItemKind_ITEM_KIND_FRAGMENT ItemKind = 6
+	// Title, labels and metadata of a session, kept by SessionService. Searches never find it.
+	ItemKind_ITEM_KIND_SESSION ItemKind = 7
 	// A file of FileService. Searches find its fragments, not the file itself.
 	ItemKind_ITEM_KIND_FILE ItemKind = 8
 	// A fragment of a file of FileService.
@@ -60,6 +62,7 @@ var (
 		4: "ITEM_KIND_USER_MEMORY",
 		5: "ITEM_KIND_DOCUMENT",
 		6: "ITEM_KIND_FRAGMENT",
+		7: "ITEM_KIND_SESSION",
 		8: "ITEM_KIND_FILE",
 		9: "ITEM_KIND_FILE_FRAGMENT",
 	}
@@ -71,6 +74,7 @@ var (
 		"ITEM_KIND_USER_MEMORY":   4,
 		"ITEM_KIND_DOCUMENT":      5,
 		"ITEM_KIND_FRAGMENT":      6,
+		"ITEM_KIND_SESSION":       7,
 		"ITEM_KIND_FILE":          8,
 		"ITEM_KIND_FILE_FRAGMENT": 9,
 	}
@@ -1966,7 +1970,24 @@ type RetrieveOptions struct {
 	OrderBy string `protobuf:"bytes,24,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	// The number of results to leave out: the first in the order of `order_by`, without it the newest. 0:
 	// none. Only without a query.
-	Skip          int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
+	Skip int32 `protobuf:"varint,25,opt,name=skip,proto3" json:"skip,omitempty"`
+	// Further texts to search for, for example the parts of a question, beside query_text or in its
+	// place. The results of all are ordered by reciprocal rank fusion, see RetrieveResult. Empty: none. At
+	// most 8, each at most 64 KiB.
+	Queries []string `protobuf:"bytes,26,rep,name=queries,proto3" json:"queries,omitempty"`
+	// The minimum relevance of a result, 0 to 1, see RetrieveResult: the response may be empty. Unset: any.
+	// Only with a query.
+	MinRelevance *float64 `protobuf:"fixed64,27,opt,name=min_relevance,json=minRelevance,proto3,oneof" json:"min_relevance,omitempty"`
+	// How much the words of an item's neighbours in its session count in a search by words, 0 to 1. 0: an
+	// item is found by its own words only. Unset: 1. Only with a query.
+	NeighbourWeight *float64 `protobuf:"fixed64,28,opt,name=neighbour_weight,json=neighbourWeight,proto3,oneof" json:"neighbour_weight,omitempty"`
+	// Return tool calls only together with all of their results, so that the response can be sent to a
+	// model: results whose call is older than the response, and calls with a missing result, are omitted.
+	// False: omit nothing. Only without a query; not with order_by.
+	WholeExchanges bool `protobuf:"varint,29,opt,name=whole_exchanges,json=wholeExchanges,proto3" json:"whole_exchanges,omitempty"`
+	// The time zone of `now` for phrases such as "yesterday" in the texts, as an IANA name such as
+	// "Europe/Berlin". Empty: UTC. Only with a query.
+	TimeZone      string `protobuf:"bytes,31,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2176,6 +2197,41 @@ func (x *RetrieveOptions) GetSkip() int32 {
 	return 0
 }
 
+func (x *RetrieveOptions) GetQueries() []string {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+func (x *RetrieveOptions) GetMinRelevance() float64 {
+	if x != nil && x.MinRelevance != nil {
+		return *x.MinRelevance
+	}
+	return 0
+}
+
+func (x *RetrieveOptions) GetNeighbourWeight() float64 {
+	if x != nil && x.NeighbourWeight != nil {
+		return *x.NeighbourWeight
+	}
+	return 0
+}
+
+func (x *RetrieveOptions) GetWholeExchanges() bool {
+	if x != nil {
+		return x.WholeExchanges
+	}
+	return false
+}
+
+func (x *RetrieveOptions) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 // ScoreWeights are the weights of a score's components. They are relative: the score is divided by the
 // sum of the weights that apply. Each must be finite and not negative, and at least one positive.
 type ScoreWeights struct {
@@ -2271,10 +2327,15 @@ func (x *ScoreWeights) GetUsage() float64 {
 // RetrieveRequest is a search or a read of the newest items.
 type RetrieveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace to read. Required. One that was never written to has no items.
+	// The namespace to read. Required unless `namespaces` is set. One that was never written to has no
+	// items.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The query, filters and form of the results. Unset: the newest 10 items.
-	Options       *RetrieveOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
+	Options *RetrieveOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
+	// Further namespaces to search together with `namespace`, or in its place. Results come in one order,
+	// as if one namespace had all items; sessions of different namespaces stay separate. The credential
+	// must permit each. Empty: none. At most 16. Only with a query.
+	Namespaces    []string `protobuf:"bytes,3,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2323,6 +2384,13 @@ func (x *RetrieveRequest) GetOptions() *RetrieveOptions {
 	return nil
 }
 
+func (x *RetrieveRequest) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
 // RetrieveResponse is one page of results.
 type RetrieveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2332,7 +2400,7 @@ type RetrieveResponse struct {
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Anything the server could not do for this response. Empty: nothing.
 	Degraded []*Degradation `protobuf:"bytes,3,rep,name=degraded,proto3" json:"degraded,omitempty"`
-	// The revision of the namespace that the response reflects.
+	// The revision of the namespace that the response reflects. 0 if the request has `namespaces`.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The estimated number of tokens of this page's texts. 0 unless max_tokens is set.
 	TokenCount    int32 `protobuf:"varint,5,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
@@ -2415,6 +2483,7 @@ type RetrieveResult struct {
 	// both, each divided by the query's best value. With a weight for recency, importance or usage, all
 	// modes are scored like HYBRID. A result gains a tenth for each boost: the query names its speaker,
 	// names its time, or quotes a phrase that it contains.
+	// With `queries`: 0 to 1, the mean over all texts of 61 / (60 + rank), 0 where a text did not find it.
 	// Reranked: 0 to 1, the logistic function of the reranker's score; results beyond the reranked ones
 	// follow with their own scores.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
@@ -2423,9 +2492,20 @@ type RetrieveResult struct {
 	// The items of the session directly before this one, in order. Empty unless context_window is set.
 	Before []*MemoryItem `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`
 	// The items of the session directly after this one, in order. Empty unless context_window is set.
-	After         []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	After []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
+	// The namespace of the item. Empty unless the request has `namespaces`.
+	Namespace string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// How likely the item answers the query, 0 to 1, whatever the other results: from 0.5 on it probably
+	// does; without any word of the query, and no more similar than unrelated texts, it is below 0.2.
+	// The mean of the share of the query's words that the item and its neighbours have, rare words counting
+	// more, and of the cosine similarity on a scale from unrelated (0) to certainly related (1). If only
+	// one of the two is known, that one. 0 without a query.
+	Relevance float64 `protobuf:"fixed64,7,opt,name=relevance,proto3" json:"relevance,omitempty"`
+	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each.
+	// Empty unless `queries` is set.
+	MatchedQueries []int32 `protobuf:"varint,8,rep,packed,name=matched_queries,json=matchedQueries,proto3" json:"matched_queries,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RetrieveResult) Reset() {
@@ -2493,6 +2573,27 @@ func (x *RetrieveResult) GetAfter() []*MemoryItem {
 	return nil
 }
 
+func (x *RetrieveResult) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RetrieveResult) GetRelevance() float64 {
+	if x != nil {
+		return x.Relevance
+	}
+	return 0
+}
+
+func (x *RetrieveResult) GetMatchedQueries() []int32 {
+	if x != nil {
+		return x.MatchedQueries
+	}
+	return nil
+}
+
 // Explanation is the calculation of a score.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2544,7 +2645,7 @@ type Contribution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The channel: "vector", "lexical", "recency", "importance", "usage", "reranker", or a boost: "speaker"
 	// (the query names the item's speaker), "time" (the query names the item's time) or "phrase" (the item
-	// contains a phrase that the query quotes).
+	// contains a phrase that the query quotes). With `queries`, "query": one for each text that found it.
 	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	// The raw score of the channel: cosine similarity, BM25, 0 to 1 for recency, importance and usage, the
 	// reranker's output, or for a boost the score without boosts.
@@ -5698,7 +5799,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14imported_state_count\x18\x03 \x01(\x03R\x12importedStateCount\x12.\n" +
 	"\x13skipped_state_count\x18\x04 \x01(\x03R\x11skippedStateCount\x12\x1a\n" +
 	"\brevision\x18\x05 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xf9\b\n" +
+	"\bdegraded\x18\x06 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xda\n" +
+	"\n" +
 	"\x0fRetrieveOptions\x12\x19\n" +
 	"\x05limit\x18\x01 \x01(\x05H\x00R\x05limit\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -5730,7 +5832,12 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\tmin_trust\x18\x16 \x01(\x01H\x03R\bminTrust\x88\x01\x01\x127\n" +
 	"\asources\x18\x17 \x03(\x0e2\x1d.memory_service.v1.SourceKindR\asources\x12\x19\n" +
 	"\border_by\x18\x18 \x01(\tR\aorderBy\x12\x12\n" +
-	"\x04skip\x18\x19 \x01(\x05R\x04skip\x1a9\n" +
+	"\x04skip\x18\x19 \x01(\x05R\x04skip\x12\x18\n" +
+	"\aqueries\x18\x1a \x03(\tR\aqueries\x12(\n" +
+	"\rmin_relevance\x18\x1b \x01(\x01H\x04R\fminRelevance\x88\x01\x01\x12.\n" +
+	"\x10neighbour_weight\x18\x1c \x01(\x01H\x05R\x0fneighbourWeight\x88\x01\x01\x12'\n" +
+	"\x0fwhole_exchanges\x18\x1d \x01(\bR\x0ewholeExchanges\x12\x1b\n" +
+	"\ttime_zone\x18\x1f \x01(\tR\btimeZone\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
@@ -5739,7 +5846,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"_min_scoreB\r\n" +
 	"\v_max_tokensB\f\n" +
 	"\n" +
-	"_min_trust\"\xf8\x01\n" +
+	"_min_trustB\x10\n" +
+	"\x0e_min_relevanceB\x13\n" +
+	"\x11_neighbour_weight\"\xf8\x01\n" +
 	"\fScoreWeights\x12\x1d\n" +
 	"\alexical\x18\x01 \x01(\x01H\x00R\alexical\x88\x01\x01\x12\x1b\n" +
 	"\x06vector\x18\x02 \x01(\x01H\x01R\x06vector\x88\x01\x01\x12\x18\n" +
@@ -5751,23 +5860,29 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x05usage\x18\x06 \x01(\x01R\x05usageB\n" +
 	"\n" +
 	"\b_lexicalB\t\n" +
-	"\a_vector\"m\n" +
+	"\a_vector\"\x8d\x01\n" +
 	"\x0fRetrieveRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12<\n" +
-	"\aoptions\x18\x02 \x01(\v2\".memory_service.v1.RetrieveOptionsR\aoptions\"\xf0\x01\n" +
+	"\aoptions\x18\x02 \x01(\v2\".memory_service.v1.RetrieveOptionsR\aoptions\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x03 \x03(\tR\n" +
+	"namespaces\"\xf0\x01\n" +
 	"\x10RetrieveResponse\x12;\n" +
 	"\aresults\x18\x01 \x03(\v2!.memory_service.v1.RetrieveResultR\aresults\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12:\n" +
 	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x1f\n" +
 	"\vtoken_count\x18\x05 \x01(\x05R\n" +
-	"tokenCount\"\x87\x02\n" +
+	"tokenCount\"\xec\x02\n" +
 	"\x0eRetrieveResult\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12@\n" +
 	"\vexplanation\x18\x03 \x01(\v2\x1e.memory_service.v1.ExplanationR\vexplanation\x125\n" +
 	"\x06before\x18\x04 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x06before\x123\n" +
-	"\x05after\x18\x05 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05after\"T\n" +
+	"\x05after\x18\x05 \x03(\v2\x1d.memory_service.v1.MemoryItemR\x05after\x12\x1c\n" +
+	"\tnamespace\x18\x06 \x01(\tR\tnamespace\x12\x1c\n" +
+	"\trelevance\x18\a \x01(\x01R\trelevance\x12'\n" +
+	"\x0fmatched_queries\x18\b \x03(\x05R\x0ematchedQueries\"T\n" +
 	"\vExplanation\x12E\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1f.memory_service.v1.ContributionR\rcontributions\"\x97\x01\n" +
 	"\fContribution\x12\x18\n" +
@@ -6018,7 +6133,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\" \n" +
 	"\n" +
 	"AppendText\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text*\xea\x01\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text*\x81\x02\n" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ITEM_KIND_MESSAGE\x10\x01\x12\x16\n" +
@@ -6026,7 +6141,8 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x14ITEM_KIND_REFLECTION\x10\x03\x12\x19\n" +
 	"\x15ITEM_KIND_USER_MEMORY\x10\x04\x12\x16\n" +
 	"\x12ITEM_KIND_DOCUMENT\x10\x05\x12\x16\n" +
-	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x12\n" +
+	"\x12ITEM_KIND_FRAGMENT\x10\x06\x12\x15\n" +
+	"\x11ITEM_KIND_SESSION\x10\a\x12\x12\n" +
 	"\x0eITEM_KIND_FILE\x10\b\x12\x1b\n" +
 	"\x17ITEM_KIND_FILE_FRAGMENT\x10\t*\xcc\x01\n" +
 	"\n" +

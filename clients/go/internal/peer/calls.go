@@ -25,7 +25,7 @@ type adapter func(client *memory.Client, in *fields) call
 // adapters of the RPCs with one request and one response, by service and name.
 var adapters = joined(
 	memoryAdapters, stateAdapters, versionAdapters, adminAdapters,
-	userMemoryAdapters, interactionAdapters, knowledgeAdapters, fileAdapters, overseerAdapters,
+	userMemoryAdapters, interactionAdapters, knowledgeAdapters, sessionAdapters, fileAdapters, overseerAdapters,
 )
 
 func joined(parts ...map[string]adapter) map[string]adapter {

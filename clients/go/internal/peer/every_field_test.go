@@ -32,6 +32,8 @@ var notSent = []string{
 	"Document.source_item_id", "Document.update_time", "Document.version", "Document.fragment_count",
 	"Document.size_bytes", "Document.preview", "Document.revision", "Document.provenance",
 	"OriginalMessage.provenance",
+	"Session.item_count", "Session.first_time", "Session.last_time", "Session.version", "Session.update_time",
+	"Session.forked_from",
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it
@@ -41,8 +43,9 @@ var notReturned = []string{
 	"ListResponse.revision", "ListLabelValuesResponse.revision", "ListMemoriesResponse.revision",
 	"ListDocumentsResponse.revision", "ListFilesResponse.revision",
 	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
+	"ListSessionsResponse.revision", "DeleteSessionResponse.revision",
 	// Only WriteResult has it.
-	"DeleteResponse.derived_count", "DeleteWhereResponse.derived_count",
+	"DeleteResponse.derived_count", "DeleteWhereResponse.derived_count", "DeleteSessionResponse.derived_count",
 }
 
 // full returns a message with all fields set except those left out.

@@ -91,6 +91,7 @@ func retrieve(client *memory.Client, in *fields) call {
 	if wanted := in.child("options"); wanted != nil {
 		options = retrieveOptions(wanted)
 	}
+	options = append(options, memory.WithNamespaces(in.texts("namespaces")...))
 	return func(ctx context.Context) (proto.Message, error) {
 		found, err := client.RetrieveResults(ctx, options...)
 		if err != nil {
@@ -107,11 +108,14 @@ func retrieve(client *memory.Client, in *fields) call {
 
 func resultOf(result memory.Result) *memoryv1.RetrieveResult {
 	return &memoryv1.RetrieveResult{
-		Item:        itemOf(result.Item),
-		Score:       result.Score,
-		Explanation: explanationOf(result.Explanation),
-		Before:      each(result.Before, itemOf),
-		After:       each(result.After, itemOf),
+		Item:           itemOf(result.Item),
+		Score:          result.Score,
+		Explanation:    explanationOf(result.Explanation),
+		Before:         each(result.Before, itemOf),
+		After:          each(result.After, itemOf),
+		Relevance:      result.Relevance,
+		Namespace:      result.Namespace,
+		MatchedQueries: each(result.MatchedQueries, func(index int) int32 { return int32(index) }),
 	}
 }
 
@@ -122,12 +126,20 @@ func retrieveOptions(in *fields) []memory.MemoryRetrieveOption {
 		memory.WithMode(memory.RetrieveMode(in.enum("mode"))),
 		memory.WithContextWindow(in.number("context_window")),
 		memory.WithNow(in.time("now")),
+		memory.WithQueries(in.texts("queries")...),
+		memory.WithTimeZone(in.text("time_zone")),
 	}
 	if limit := in.optionalNumber("limit"); limit != nil {
 		options = append(options, memory.WithMaxLimit(*limit))
 	}
 	if score := in.optionalFloat("min_score"); score != nil {
 		options = append(options, memory.WithMinScore(*score))
+	}
+	if relevance := in.optionalFloat("min_relevance"); relevance != nil {
+		options = append(options, memory.WithMinRelevance(*relevance))
+	}
+	if weight := in.optionalFloat("neighbour_weight"); weight != nil {
+		options = append(options, memory.WithNeighbourWeight(*weight))
 	}
 	if weights := in.child("weights"); weights != nil {
 		options = append(options, memory.WithWeights(weights.scoreWeights()))
@@ -136,9 +148,10 @@ func retrieveOptions(in *fields) []memory.MemoryRetrieveOption {
 		options = append(options, memory.WithMaxTokens(*tokens))
 	}
 	for name, option := range map[protoreflect.Name]memory.MemoryRetrieveOption{
-		"explain":      memory.WithExplain(),
-		"rerank":       memory.WithRerank(),
-		"record_usage": memory.WithRecordUsage(),
+		"explain":         memory.WithExplain(),
+		"rerank":          memory.WithRerank(),
+		"record_usage":    memory.WithRecordUsage(),
+		"whole_exchanges": memory.WithWholeExchanges(),
 	} {
 		if in.flag(name) {
 			options = append(options, option)

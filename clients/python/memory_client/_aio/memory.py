@@ -158,6 +158,12 @@ class MemoryMethods(Bound):
         order_by: str = "",
         skip: int = 0,
         page_size: int = 0,
+        queries: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
+        min_relevance: float | None = None,
+        neighbour_weight: float | None = None,
+        whole_exchanges: bool = False,
+        time_zone: str = "",
     ) -> Results:
         """Return what an agent needs for its next step.
 
@@ -196,6 +202,17 @@ class MemoryMethods(Bound):
             skip: Number of results to leave out, if there is no query: the first in this order, or the
                 newest.
             page_size: Number of results to fetch at a time; 0: as many as fit in a response.
+            queries: Further texts to find items for, such as the parts of a question; at most 8. The
+                results of all are ordered by reciprocal rank fusion.
+            namespaces: Further namespaces to search together with this one, at most 16. Only with a query.
+            min_relevance: Only results that are this likely to answer the query, 0 to 1; there may be none.
+                Only with a query.
+            neighbour_weight: How much the words of the neighbours of an item count, 0 to 1. 0: it is found by
+                its own words only. None: 1. Only with a query.
+            whole_exchanges: Leave out tool calls without all of their results, and results without their
+                call. Only without a query.
+            time_zone: Time zone of "yesterday" in the query, such as "Europe/Berlin". Empty: UTC. Only with
+                a query.
 
         Returns:
             A list of results; its `degraded` lists what the server could not do.
@@ -229,6 +246,12 @@ class MemoryMethods(Bound):
             order_by=order_by,
             skip=skip,
             page_size=page_size,
+            queries=queries,
+            namespaces=namespaces,
+            min_relevance=min_relevance,
+            neighbour_weight=neighbour_weight,
+            whole_exchanges=whole_exchanges,
+            time_zone=time_zone,
         )
         return memory.results_of(await self._transport.all_pages(call))
 

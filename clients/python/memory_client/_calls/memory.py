@@ -130,6 +130,12 @@ def retrieve(
     order_by: str,
     skip: int,
     page_size: int,
+    queries: Sequence[str],
+    namespaces: Sequence[str],
+    min_relevance: float | None,
+    neighbour_weight: float | None,
+    whole_exchanges: bool,
+    time_zone: str,
 ) -> Call[Page[Result]]:
     """Call Retrieve for its first page."""
     options = memory_pb2.RetrieveOptions(
@@ -152,12 +158,17 @@ def retrieve(
         order_by=order_by,
         skip=skip,
         page_size=page_size,
+        queries=queries,
+        min_relevance=min_relevance,
+        neighbour_weight=neighbour_weight,
+        whole_exchanges=whole_exchanges,
+        time_zone=time_zone,
     )
     if mode is not None:
         options.mode = enum_from(memory_pb2.RetrieveMode, "RETRIEVE_MODE_", RetrieveMode(mode))
     set_embedding(options.query_embedding, embedding)
     set_times(options, start_time=start_time, end_time=end_time, now=now)
-    request = memory_pb2.RetrieveRequest(namespace=namespace, options=options)
+    request = memory_pb2.RetrieveRequest(namespace=namespace, options=options, namespaces=namespaces)
     return Call(_SERVICE + "Retrieve", request, memory_pb2.RetrieveResponse, _results_page)
 
 
@@ -187,6 +198,9 @@ def _result(result: memory_pb2.RetrieveResult) -> Result:
         explanation_to(result.explanation),
         before=tuple(item_to(item) for item in result.before),
         after=tuple(item_to(item) for item in result.after),
+        relevance=result.relevance,
+        namespace=result.namespace,
+        matched_queries=tuple(result.matched_queries),
     )
 
 

@@ -20,6 +20,7 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_USER_MEMORY: _ClassVar[ItemKind]
     ITEM_KIND_DOCUMENT: _ClassVar[ItemKind]
     ITEM_KIND_FRAGMENT: _ClassVar[ItemKind]
+    ITEM_KIND_SESSION: _ClassVar[ItemKind]
     ITEM_KIND_FILE: _ClassVar[ItemKind]
     ITEM_KIND_FILE_FRAGMENT: _ClassVar[ItemKind]
 
@@ -88,6 +89,7 @@ ITEM_KIND_REFLECTION: ItemKind
 ITEM_KIND_USER_MEMORY: ItemKind
 ITEM_KIND_DOCUMENT: ItemKind
 ITEM_KIND_FRAGMENT: ItemKind
+ITEM_KIND_SESSION: ItemKind
 ITEM_KIND_FILE: ItemKind
 ITEM_KIND_FILE_FRAGMENT: ItemKind
 SOURCE_KIND_UNSPECIFIED: SourceKind
@@ -356,7 +358,7 @@ class ImportResponse(_message.Message):
     def __init__(self, imported_count: _Optional[int] = ..., skipped_count: _Optional[int] = ..., imported_state_count: _Optional[int] = ..., skipped_state_count: _Optional[int] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class RetrieveOptions(_message.Message):
-    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip")
+    __slots__ = ("limit", "query_text", "query_embedding", "session_id", "filter", "labels", "start_time", "end_time", "min_score", "mode", "context_window", "explain", "include_embedding", "page_size", "page_token", "kinds", "now", "weights", "max_tokens", "rerank", "record_usage", "min_trust", "sources", "order_by", "skip", "queries", "min_relevance", "neighbour_weight", "whole_exchanges", "time_zone")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -389,6 +391,11 @@ class RetrieveOptions(_message.Message):
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     SKIP_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    MIN_RELEVANCE_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOUR_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
     limit: int
     query_text: str
     query_embedding: Embedding
@@ -414,7 +421,12 @@ class RetrieveOptions(_message.Message):
     sources: _containers.RepeatedScalarFieldContainer[SourceKind]
     order_by: str
     skip: int
-    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
+    queries: _containers.RepeatedScalarFieldContainer[str]
+    min_relevance: float
+    neighbour_weight: float
+    whole_exchanges: bool
+    time_zone: str
+    def __init__(self, limit: _Optional[int] = ..., query_text: _Optional[str] = ..., query_embedding: _Optional[_Union[Embedding, _Mapping]] = ..., session_id: _Optional[str] = ..., filter: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RetrieveMode, str]] = ..., context_window: _Optional[int] = ..., explain: bool = ..., include_embedding: bool = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ItemKind, str]]] = ..., now: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., max_tokens: _Optional[int] = ..., rerank: bool = ..., record_usage: bool = ..., min_trust: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[SourceKind, str]]] = ..., order_by: _Optional[str] = ..., skip: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ..., min_relevance: _Optional[float] = ..., neighbour_weight: _Optional[float] = ..., whole_exchanges: bool = ..., time_zone: _Optional[str] = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("lexical", "vector", "recency", "recency_half_life", "importance", "usage")
@@ -433,12 +445,14 @@ class ScoreWeights(_message.Message):
     def __init__(self, lexical: _Optional[float] = ..., vector: _Optional[float] = ..., recency: _Optional[float] = ..., recency_half_life: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., importance: _Optional[float] = ..., usage: _Optional[float] = ...) -> None: ...
 
 class RetrieveRequest(_message.Message):
-    __slots__ = ("namespace", "options")
+    __slots__ = ("namespace", "options", "namespaces")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     options: RetrieveOptions
-    def __init__(self, namespace: _Optional[str] = ..., options: _Optional[_Union[RetrieveOptions, _Mapping]] = ...) -> None: ...
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, namespace: _Optional[str] = ..., options: _Optional[_Union[RetrieveOptions, _Mapping]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RetrieveResponse(_message.Message):
     __slots__ = ("results", "next_page_token", "degraded", "revision", "token_count")
@@ -455,18 +469,24 @@ class RetrieveResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[RetrieveResult, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., revision: _Optional[int] = ..., token_count: _Optional[int] = ...) -> None: ...
 
 class RetrieveResult(_message.Message):
-    __slots__ = ("item", "score", "explanation", "before", "after")
+    __slots__ = ("item", "score", "explanation", "before", "after", "namespace", "relevance", "matched_queries")
     ITEM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    RELEVANCE_FIELD_NUMBER: _ClassVar[int]
+    MATCHED_QUERIES_FIELD_NUMBER: _ClassVar[int]
     item: MemoryItem
     score: float
     explanation: Explanation
     before: _containers.RepeatedCompositeFieldContainer[MemoryItem]
     after: _containers.RepeatedCompositeFieldContainer[MemoryItem]
-    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., before: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ...) -> None: ...
+    namespace: str
+    relevance: float
+    matched_queries: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, item: _Optional[_Union[MemoryItem, _Mapping]] = ..., score: _Optional[float] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., before: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[MemoryItem, _Mapping]]] = ..., namespace: _Optional[str] = ..., relevance: _Optional[float] = ..., matched_queries: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("contributions",)
