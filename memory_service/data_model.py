@@ -219,6 +219,8 @@ class Item(msgspec.Struct, gc=False):
     """0 to 1; None: not set."""
     provenance: Provenance | None = None
     """Provenance of this version; None: UNATTRIBUTED."""
+    index: str | None = None
+    """The text to search in place of the content; None: the content, empty: searches do not find the item."""
     revision: int = 0
     position: int = 0
     wire: bytes | None = None
@@ -767,6 +769,8 @@ class ItemDraft:
     """Size of the item as the caller sent it."""
     facet: Facet | None = None
     importance: float | None = None
+    index: str | None = None
+    """As in Item."""
     keep_vector: bool = False
     expected_revision: int | None = None
     """As in ItemWrite."""

@@ -83,12 +83,12 @@ class Reading(ABC):
         words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
         with the weights of indexes/turns.py times `neighbour_weight`: those of CONVERSATION_KINDS that are
         stored now, in the order of the namespace, even if the filter excludes them. The date of an item of
-        these kinds counts as words of its text. `word_shares` MUST be the share of the text's words in it and
-        its neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each
-        item MUST
-        have its score in every channel of the query, even if only one of them found it. With `described`,
-        MUST fill the columns that describe the items. A vector whose dimension is not the namespace's MUST
-        raise InvalidArgument.dimension("query_embedding", ...).
+        these kinds counts as words of its text. An item whose `index` is empty MUST NOT be found, not even
+        by its neighbours' words. `word_shares` MUST be the share of the text's words in it and its
+        neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item
+        MUST have its score in every channel of the query, even if only one of them found it. With
+        `described`, MUST fill the columns that describe the items. A vector whose dimension is not the
+        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
         """
 
     @abstractmethod

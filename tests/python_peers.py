@@ -300,7 +300,7 @@ def _operation(message: Any) -> Any:
         raise Inexpressible("WriteOperation.operation: unset")
     operation = getattr(message, kind)
     made = getattr(operations, operation.DESCRIPTOR.name)
-    build = _item_update if kind == "update" else _arguments
+    build = {"update": _item_update, "edit_file": _file_edit}.get(kind, _arguments)
     return made(**build(operation, inspect.signature(made).parameters))
 
 

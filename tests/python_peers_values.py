@@ -130,7 +130,7 @@ def content_of(item: Any) -> Any:
 
 ITEM_FIELDS = {
     *("id", "session_id", "create_time", "expire_time", "ttl"),
-    *("labels", "metadata", "embedding", "importance", "provenance"),
+    *("labels", "metadata", "embedding", "importance", "index", "provenance"),
 }
 """Return what a writer sets of an item besides its content."""
 CONTENT_FIELDS = {"text", "data", "chat_message", "tool_call_result"}

@@ -126,6 +126,15 @@ def test_add_and_retrieve(run: Run) -> None:
     assert run("get", item_id).stdout.startswith("id ")
 
 
+def test_an_item_is_found_by_its_index_in_place_of_its_text(run: Run) -> None:
+    run("add", "see the attached file", "--id", "a", "--index", "the invoice of the plumber")
+    run("add", "a note on plumbers", "--id", "b", "--index", "")
+    found = run("retrieve", "plumber", "--json", "--mode", "lexical").stdout.splitlines()
+    assert [json.loads(line)["item"]["text"] for line in found] == ["see the attached file"]
+    kept = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
+    assert [(item["id"], item["index"]) for item in kept] == [("a", "the invoice of the plumber"), ("b", "")]
+
+
 def test_add_reads_stdin_and_metadata(run: Run) -> None:
     run("add", "-", "--metadata", '{"a": [1]}', "--id", "mine", stdin="two\nlines\x1b[31m")
     (item,) = json_lines(run("list", "--json"))

@@ -86,6 +86,7 @@ def item_of(content: Content) -> MemoryItem:
         metadata={"a": [1, {"b": None}]},
         embedding=(0.5, -0.25),
         importance=0.75,
+        index="",
         revision=7,
     )
 
@@ -239,6 +240,7 @@ def update_request(**fields: Any) -> memory_pb2.UpdateRequest:
         "ttl",
         "embedding",
         "importance",
+        "index",
     )
     given = {name: fields.get(name, UNSET) for name in everything}
     call = memory.update("ns", "id", **given, expected_revision=None, request_id=None)
@@ -247,11 +249,12 @@ def update_request(**fields: Any) -> memory_pb2.UpdateRequest:
 
 
 def test_an_update_names_the_fields_that_are_given_and_no_others() -> None:
-    request = update_request(content="new", labels={}, expire_time=None, importance=None)
-    assert list(request.update_mask.paths) == ["content", "labels", "expire_time", "importance"]
+    request = update_request(content="new", labels={}, expire_time=None, importance=None, index=None)
+    assert list(request.update_mask.paths) == ["content", "labels", "expire_time", "importance", "index"]
     assert request.item.text == "new"
     assert not request.item.HasField("expire_time")
     assert not request.item.HasField("importance")
+    assert not request.item.HasField("index")
 
 
 def test_every_field_can_be_updated() -> None:
@@ -265,10 +268,12 @@ def test_every_field_can_be_updated() -> None:
         ttl=60,
         embedding=[1.0],
         importance=0.5,
+        index="",
     )
     given = dict.fromkeys(request.update_mask.paths, request.item)
-    assert len(given) == 9
+    assert len(given) == 10
     assert request.item.importance == 0.5
+    assert request.item.HasField("index") and not request.item.index
     assert request.item.data["a"] == 1
     assert request.item.ttl.seconds == 60
     assert request.item.create_time == request.item.expire_time

@@ -216,6 +216,9 @@ def with_what_is_needed(method: MethodDescriptor, request: dict[str, Any]) -> di
             "add": {"item": {}},
             "update": {"item": {}},
             "saveState": {"value": 1},
+            "editFile": {}
+            if {"replace", "insert"} & operation.get("editFile", {}).keys()
+            else {"append": {"text": "x"}},
         }.items():
             if kind in operation:
                 operation[kind] = {**required, **operation[kind]}

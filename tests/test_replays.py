@@ -131,6 +131,12 @@ CASES: dict[str, Fields] = {
             {"delete_state": {"key": "old"}},
         ]
     },
+    "BatchWrite, of files": lambda p: {
+        "operations": [
+            {"write_file": {"path": "/new", "content": "x"}},
+            {"rename_file": {"path": "/d/file", "new_path": "/e/file"}},
+        ]
+    },
     "BatchWrite, an update": lambda p: {"operations": [{"update": {"item": {"id": "old", "text": "z"}}}]},
     "DeleteWhere": lambda p: {"session_id": "s"},
     "DeleteWhere, of nothing": lambda p: {"session_id": "none"},

@@ -9,7 +9,8 @@ import (
 )
 
 // WriteOperation is one operation of [Client.BatchWrite]: an *[AddOperation], *[UpdateOperation],
-// *[DeleteOperation], *[DeleteWhereOperation], *[SaveStateOperation] or *[DeleteStateOperation].
+// *[DeleteOperation], *[DeleteWhereOperation], *[SaveStateOperation], *[DeleteStateOperation],
+// *[WriteFileOperation], *[EditFileOperation], *[RenameFileOperation] or *[DeleteFileOperation].
 type WriteOperation interface {
 	// convert returns the operation as the server takes it; where names it in errors.
 	convert(where string) (*memoryv1.WriteOperation, error)
@@ -76,6 +77,52 @@ type DeleteStateOperation struct {
 	AllowMissing bool
 }
 
+// WriteFileOperation writes a file, as [Client.WriteFile] does. Of the operations on files, none may name
+// the path of another, nor a folder of it.
+type WriteFileOperation struct {
+	// Path of the file. Required.
+	Path string
+	// Content of the file.
+	Content string
+	// ExpectedVersion: write only if this is the file's version; 0: only if there is no such file. Nil: in
+	// any case.
+	ExpectedVersion *int64
+	// ExpectedSHA256: write only if the content has this SHA-256, in hexadecimal. Empty: in any case.
+	ExpectedSHA256 string
+}
+
+// EditFileOperation edits a file, as [Client.EditFile] does.
+type EditFileOperation struct {
+	// Path of the file. Required.
+	Path string
+	// Edit of the file. Required.
+	Edit FileEdit
+	// ExpectedVersion: edit only if this is the file's version. Nil: in any case.
+	ExpectedVersion *int64
+	// ExpectedSHA256: edit only if the content has this SHA-256, in hexadecimal. Empty: in any case.
+	ExpectedSHA256 string
+}
+
+// RenameFileOperation renames a file or a folder, as [Client.RenameFile] does.
+type RenameFileOperation struct {
+	// Path of the file or the folder. Required.
+	Path string
+	// NewPath of it. Required.
+	NewPath string
+	// ExpectedVersion: rename only if this is the file's version. Nil: in any case.
+	ExpectedVersion *int64
+}
+
+// DeleteFileOperation deletes a file or a folder, as [Client.DeleteFile] does.
+type DeleteFileOperation struct {
+	// Path of the file or the folder. Required.
+	Path string
+	// Recursive deletes a folder with everything below it.
+	Recursive bool
+	// ExpectedVersion: delete only if this is the file's version. Nil: in any case.
+	ExpectedVersion *int64
+}
+
 // BatchWriteResult reports what a batch wrote.
 type BatchWriteResult struct {
 	// Results of the operations, in their order.
@@ -92,7 +139,7 @@ type WriteResult struct {
 	ID MemoryItemId
 	// Revision at which the item or the state was written. 0: none was.
 	Revision int64
-	// Version of the state that was saved. 0: none was.
+	// Version of the state that was saved, or of the file that was written or renamed. 0: none was.
 	Version int64
 	// CreateTime of the item or the state that was written. Zero: none was.
 	CreateTime time.Time
@@ -102,10 +149,12 @@ type WriteResult struct {
 	ExpireTime time.Time
 	// Skipped reports that an item was not added because its id exists, see [DuplicateSkip].
 	Skipped bool
-	// DeletedCount is how many items or states were deleted, without derived ones.
+	// DeletedCount is how many items, states or files were deleted, without derived ones.
 	DeletedCount int64
 	// DerivedCount is how many other items were deleted because they were made only from those.
 	DerivedCount int64
+	// RenamedCount is how many files were renamed.
+	RenamedCount int64
 }
 
 // BatchWrite applies 1 to 1000 operations on items and states, all or none. Their conditions apply to the

@@ -28,6 +28,7 @@ func itemFrom(item *Item, where string) (*memoryv1.MemoryItem, error) {
 		Metadata:   metadata,
 		Embedding:  embeddingFrom(item.Embedding),
 		Importance: item.Importance,
+		Index:      item.Index,
 	}
 	if converted.Provenance, err = provenanceFrom(item.Provenance, where+".provenance"); err != nil {
 		return nil, err
@@ -97,6 +98,7 @@ func itemTo(item *memoryv1.MemoryItem) *Item {
 		Metadata:   structTo(item.GetMetadata()),
 		Embedding:  item.GetEmbedding().GetValues(),
 		Importance: item.Importance,
+		Index:      item.Index,
 		Provenance: provenanceTo(item.GetProvenance()),
 		Revision:   item.GetRevision(),
 		Kind:       kindTo(item.GetKind()),

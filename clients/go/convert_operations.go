@@ -75,6 +75,49 @@ func (o *DeleteStateOperation) convert(string) (*memoryv1.WriteOperation, error)
 	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_DeleteState{DeleteState: removal}}, nil
 }
 
+func (o *WriteFileOperation) convert(string) (*memoryv1.WriteOperation, error) {
+	write := &memoryv1.WriteFileOperation{
+		Path:            o.Path,
+		Content:         o.Content,
+		ExpectedVersion: o.ExpectedVersion,
+		ExpectedSha256:  o.ExpectedSHA256,
+	}
+	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_WriteFile{WriteFile: write}}, nil
+}
+
+func (o *EditFileOperation) convert(where string) (*memoryv1.WriteOperation, error) {
+	converted := &memoryv1.EditFileOperation{
+		Path: o.Path, ExpectedVersion: o.ExpectedVersion, ExpectedSha256: o.ExpectedSHA256,
+	}
+	switch edit := o.Edit.(type) {
+	case *ReplaceText:
+		converted.Edit = &memoryv1.EditFileOperation_Replace{Replace: replaceTextFrom(edit)}
+	case *InsertText:
+		insert, err := insertTextFrom(edit, where+".edit_file.insert")
+		if err != nil {
+			return nil, err
+		}
+		converted.Edit = &memoryv1.EditFileOperation_Insert{Insert: insert}
+	case *AppendText:
+		converted.Edit = &memoryv1.EditFileOperation_Append{Append: appendTextFrom(edit)}
+	}
+	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_EditFile{EditFile: converted}}, nil
+}
+
+func (o *RenameFileOperation) convert(string) (*memoryv1.WriteOperation, error) {
+	rename := &memoryv1.RenameFileOperation{
+		Path: o.Path, NewPath: o.NewPath, ExpectedVersion: o.ExpectedVersion,
+	}
+	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_RenameFile{RenameFile: rename}}, nil
+}
+
+func (o *DeleteFileOperation) convert(string) (*memoryv1.WriteOperation, error) {
+	removal := &memoryv1.DeleteFileOperation{
+		Path: o.Path, Recursive: o.Recursive, ExpectedVersion: o.ExpectedVersion,
+	}
+	return &memoryv1.WriteOperation{Operation: &memoryv1.WriteOperation_DeleteFile{DeleteFile: removal}}, nil
+}
+
 func writeResultTo(result *memoryv1.WriteResult) WriteResult {
 	return WriteResult{
 		ID:           MemoryItemId(result.GetId()),
@@ -86,5 +129,6 @@ func writeResultTo(result *memoryv1.WriteResult) WriteResult {
 		Skipped:      result.GetSkipped(),
 		DeletedCount: result.GetDeletedCount(),
 		DerivedCount: result.GetDerivedCount(),
+		RenamedCount: result.GetRenamedCount(),
 	}
 }

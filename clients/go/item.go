@@ -90,6 +90,9 @@ type Item struct {
 	Embedding []float32
 	// Importance of the item, 0 to 1, for searches that weigh it. Nil: counts as 0.5.
 	Importance *float64
+	// Index is the text that searches see in place of the content, by words and by vectors. Empty:
+	// searches do not find the item. Nil: the content.
+	Index *string
 	// Provenance of this version of the item. Nil from the server: written by a caller without a name
 	// and without any provenance, and therefore trusted. [Client.Update] cannot change it.
 	Provenance *Provenance

@@ -173,7 +173,7 @@ func (c *Client) ListItems(ctx context.Context, options ...MemoryRetrieveOption)
 
 // Update changes the item with the given item's ID: the fields that are set in the given item, or those
 // that [WithFields] names, among "content", "session_id", "create_time", "expire_time", "ttl", "labels",
-// "metadata", "embedding" and "importance". Labels and metadata are replaced as a whole. The server embeds
+// "metadata", "embedding", "importance" and "index". Labels and metadata are replaced as a whole. The server embeds
 // content that comes without an embedding. It returns the item as written, without its embedding.
 //
 // It takes [WithFields], [WithExpectedRevision], with which it returns [ErrConflict] if the item's

@@ -54,6 +54,11 @@ _MODES = click.Choice(["hybrid", "vector", "lexical"])
 @on_duplicate_option
 @option("--importance", type=float, help="Importance, 0 to 1, for searches that weight it.")
 @option(
+    "--index",
+    variable="INDEX_TEXT",
+    help='Text to search in place of TEXT; "": searches do not find the item. Default: TEXT.',
+)
+@option(
     "--source",
     variable="SOURCE_KIND",
     type=SOURCE_KINDS,

@@ -23,7 +23,7 @@ def write(session: Session, file: str) -> None:
 
     FILE has up to 1000 operations, one JSON object per line: the protobuf JSON of WriteOperation, such as
     {"add": {"item": {"text": "Ada likes tea"}}}. The operations are add, update, delete, delete_where,
-    save_state and delete_state.
+    save_state, delete_state, write_file, edit_file, rename_file and delete_file.
     """
     from memory_service.importing import read_operations
 
@@ -39,10 +39,14 @@ def write(session: Session, file: str) -> None:
 def _row(operation: WriteOperation, result: WriteResult) -> str:
     from memory_client import (
         AddOperation,
+        DeleteFileOperation,
         DeleteOperation,
         DeleteWhereOperation,
+        EditFileOperation,
+        RenameFileOperation,
         SaveStateOperation,
         UpdateOperation,
+        WriteFileOperation,
     )
 
     match operation:
@@ -54,6 +58,12 @@ def _row(operation: WriteOperation, result: WriteResult) -> str:
             return f"deleted {result.deleted_count} items{_derived(result)}"
         case SaveStateOperation():
             return f"saved {rendering.one_line(operation.key)}, version {result.version}"
+        case WriteFileOperation() | EditFileOperation():
+            return f"wrote {rendering.one_line(operation.path)}, version {result.version}"
+        case RenameFileOperation():
+            return f"renamed {result.renamed_count} files"
+        case DeleteFileOperation():
+            return f"deleted {result.deleted_count} files"
     name = operation.id if isinstance(operation, DeleteOperation) else operation.key
     done = "deleted" if result.deleted_count else "missing"
     return f"{done} {rendering.one_line(name)}{_derived(result)}"

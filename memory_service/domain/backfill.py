@@ -21,7 +21,7 @@ import structlog
 
 from memory_service.data_model import Item, NamespaceInfo, Vector, VectorFill
 from memory_service.domain.embedding import TextEmbedding
-from memory_service.domain.search_text import search_text
+from memory_service.domain.search_text import indexed_text
 from memory_service.embedders.base import Embedder, TextsRefused
 from memory_service.errors import InvalidArgument, MemoryServiceError, Unavailable
 from memory_service.records.base import ModelMismatch
@@ -54,7 +54,7 @@ class _Share:
     @property
     def texts(self) -> list[str]:
         """The texts to embed, blank for items without one."""
-        return [search_text(item.content, item.kind) for item in self.items]
+        return [indexed_text(item) for item in self.items]
 
 
 class Backfill:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from memory_service.data_model import (
     Item,
@@ -19,6 +20,16 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.deleting import Deleting
 from memory_service.domain.embedding import Degradation
+from memory_service.domain.file_batches import (
+    DeleteFile,
+    EditFile,
+    FileBatches,
+    FileOperation,
+    PlannedFiles,
+    RenameFile,
+    WriteFile,
+    steps_of,
+)
 from memory_service.domain.item_writing import changed_item, degraded_then, write_of
 from memory_service.domain.items import Items, check_own
 from memory_service.domain.provenance import attribute_states
@@ -96,7 +107,7 @@ class DeleteState:
     allow_missing: bool = False
 
 
-BatchOperation = Add | Update | Delete | DeleteWhere | SaveState | DeleteState
+BatchOperation = Add | Update | Delete | DeleteWhere | SaveState | DeleteState | FileOperation
 
 
 @dataclass(slots=True)
@@ -105,6 +116,8 @@ class BatchResult:
 
     item: ItemStamp | None = None
     state: StateStamp | None = None
+    file: ItemStamp | None = None
+    renamed_count: int = 0
     skipped: str = ""
     """The id of an item that was skipped because it exists."""
     deleted_count: int = 0
@@ -130,12 +143,14 @@ class Batches:
         deleting: Deleting,
         checks: Checks,
         screening: Screening,
+        files: FileBatches,
     ) -> None:
         self._store = store
         self._items = items
         self._deleting = deleting
         self._checks = checks
         self._screening = screening
+        self._files = files
 
     def check_size(self, operations: int) -> None:
         """Reject a batch of too many operations before they are converted."""
@@ -150,6 +165,7 @@ class Batches:
             self._checks.request_id(request.id)
         await each(lambda named: self._check(*named), operations.items())
         _check_distinct(operations)
+        self._files.check_distinct(_of_files(operations))
         if (earlier := await self._earlier(namespace, operations, request)) is not None:
             return earlier
         for attempt in range(TRIES):
@@ -186,6 +202,8 @@ class Batches:
                 self._deleting.check(selection, f"{name}.")
             case DeleteState(key):
                 self._checks.state_key(key, f"{name}.key")
+            case WriteFile() | EditFile() | RenameFile() | DeleteFile():
+                self._files.check(name, operation)
 
     async def _write_once(
         self, namespace: str, operations: Mapping[str, BatchOperation], request: RequestKey | None
@@ -194,13 +212,27 @@ class Batches:
         applied = await self._added(namespace, operations, plan.now, request)
         applied |= await self._changed(namespace, operations, plan, request)
         applied |= await self._deleted(namespace, operations, plan)
-        await self._items.check_room(namespace, plan.growth(applied.values()), request)
+        files = await self._planned_files(namespace, operations, applied.values(), request)
+        steps = [step for name in operations for step in files.applied.get(name) or [applied[name]]]
+        await self._items.check_room(namespace, plan.growth(steps), request)
         receipt, degraded = await self._items.committing.commit(
-            namespace, [applied[name] for name in operations], request=request
+            namespace, steps, request=request, unchanged=files.unchanged
         )
         if receipt.replayed:
             degraded = degraded_then(receipt)
         return _written(operations.values(), receipt, degraded)
+
+    async def _planned_files(
+        self,
+        namespace: str,
+        operations: Mapping[str, BatchOperation],
+        applied: Iterable[Operation],
+        request: RequestKey | None,
+    ) -> PlannedFiles:
+        """Return what the operations on files become."""
+        removed = sum(len(one.positions) for one in applied if isinstance(one, RemoveAt))
+        room = self._checks.limits.delete_items_max - removed
+        return await self._files.plan(namespace, _of_files(operations), room, request)
 
     async def _plan(self, namespace: str, operations: Mapping[str, BatchOperation]) -> _Plan:
         """Look up the items that operations name. Raises NotFound and InvalidArgument."""
@@ -331,7 +363,7 @@ def _item_of(operation: BatchOperation) -> str:
 
 def _is_required(conflict: Conflict, operations: Iterable[BatchOperation]) -> bool:
     """Return whether a conflict is one of a precondition of the caller, so that no further try helps."""
-    if "key" in conflict.metadata:
+    if conflict.metadata.keys() & {"key", "path"}:
         return True
     item_id = conflict.metadata.get("id")
     return any(
@@ -375,6 +407,10 @@ def _check_distinct(operations: Mapping[str, BatchOperation]) -> None:
         seen.add(subject)
 
 
+def _of_files(operations: Mapping[str, BatchOperation]) -> dict[str, FileOperation]:
+    return {name: one for name, one in operations.items() if isinstance(one, FileOperation)}
+
+
 def _needs_review(field: str, reason: str) -> WriteRejected:
     return WriteRejected(field, f"{reason}; a batch cannot wait for a review")
 
@@ -390,7 +426,10 @@ def _written(
     items, states = iter(receipt.items), iter(receipt.states)
     results = []
     # The write may have had another operation at the end, for facts that referred to those that go.
-    for operation, count, derived in zip(operations, receipt.counts, _derived_in(receipt), strict=False):
+    places = iter(zip(receipt.counts, _derived_in(receipt), strict=False))
+    for operation in operations:
+        counts = list(islice(places, steps_of(operation)))
+        count, derived = counts[0]
         match operation:
             case Add(draft):
                 result = BatchResult(item=next(items)) if count else BatchResult(skipped=draft.id)
@@ -398,6 +437,13 @@ def _written(
                 result = BatchResult(item=next(items))
             case SaveState():
                 result = BatchResult(state=next(states))
+            case WriteFile() | EditFile():
+                # After the removal of fragments: the file, then its new fragments.
+                written = list(islice(items, counts[1][0]))
+                result = BatchResult(file=written[0])
+            case RenameFile():
+                renamed = list(islice(items, count))
+                result = BatchResult(file=renamed[0] if count == 1 else None, renamed_count=count)
             case _:
                 result = BatchResult(deleted_count=count, derived_count=derived)
         results.append(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_service.data_model import Hits
 from memory_service.domain.query_understanding import Understanding, has_phrase
 from memory_service.domain.ranking import Scoring, rank, within
-from memory_service.domain.search_text import search_text
+from memory_service.domain.search_text import indexed_text
 from memory_service.reading import Reading
 from memory_service.runtime.yielding import give_way
 
@@ -35,7 +35,7 @@ async def _having(reading: Reading, positions: list[int], phrases: tuple[str, ..
     having = set()
     for at in range(0, len(positions), _READ_AT_ONCE):
         for item in await reading.load_items(positions[at : at + _READ_AT_ONCE]):
-            if item is not None and has_phrase(search_text(item.content, item.kind), phrases):
+            if item is not None and has_phrase(indexed_text(item), phrases):
                 having.add(item.position)
         # Long texts take a while: let others run in between.
         await give_way()

@@ -174,6 +174,10 @@ class Checks:
             self.metadata(f"{field}.metadata", draft.metadata)
         if draft.embedding is not None:
             self.vector(f"{field}.embedding", draft.embedding)
+        if draft.index is not None:
+            self.text(f"{field}.index", draft.index)
+            if draft.embedding is not None and not draft.index:
+                raise InvalidArgument(f"{field}.embedding", "cannot be given together with an empty index")
         if draft.importance is not None and not 0 <= draft.importance <= 1:
             raise InvalidArgument(f"{field}.importance", "must be a number from 0 to 1")
         if draft.provenance is not None:

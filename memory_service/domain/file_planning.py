@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from memory_service.data_model import Item, ItemKind, ItemWrite, ProvenanceDraft, Since
+from memory_service.data_model import Item, ItemKind, ItemWrite, OnDuplicate, ProvenanceDraft, Since
 from memory_service.domain.checks import Checks
 from memory_service.domain.file_edits import Edit, changed_field, edited
 from memory_service.domain.file_items import File, FileDraft, draft_of
@@ -27,7 +27,7 @@ from memory_service.errors import (
     LimitExceeded,
     NotFound,
 )
-from memory_service.operations import RemoveAt, ReplaceItem
+from memory_service.operations import AddItems, RemoveAt
 from memory_service.runtime.clock import now_us
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -69,7 +69,7 @@ class Written:
 class Renamed:
     """What a rename would do."""
 
-    operations: list[ReplaceItem]
+    operation: AddItems
     is_folder: bool
 
 
@@ -77,8 +77,8 @@ class Renamed:
 class Removed:
     """What a deletion would do, and to how many files."""
 
-    operation: RemoveAt
-    count: int
+    files: RemoveAt
+    fragments: RemoveAt
 
 
 class FilePlanning:
@@ -153,14 +153,15 @@ class FilePlanning:
         await tree.check_free(new_path)
         positions = [file.item.position] if file else await tree.positions(path)
         self._checks.size(f"{prefix}path", len(positions), "rename_files_max")
-        operations, nbytes, now = [], 0, now_us()
+        writes: list[ItemWrite] = []
+        nbytes, now = 0, now_us()
         async for one in tree.files(positions):
             nbytes += len(one.text.encode())
             self._checks.size(f"{prefix}path", nbytes, "rename_bytes_max")
             moved = new_path + one.path.removeprefix(path)
             check_path(self._checks, f"{prefix}new_path", moved)
-            operations.append(ReplaceItem(_moved(one, moved, now), one.version))
-        return Renamed(operations, is_folder=file is None)
+            writes.append(_moved(one, moved, now))
+        return Renamed(AddItems(writes, OnDuplicate.REPLACE), is_folder=file is None)
 
     async def delete(
         self, tree: Tree, path: str, expected: Expected, room: int, prefix: str, *, recursive: bool
@@ -180,10 +181,12 @@ class FilePlanning:
         ids: list[str] = []
         if len(positions) <= room:
             ids = [one.item.id async for one in tree.files(positions)]
-        found = [*positions, *await tree.fragment_positions(ids)]
-        if len(found) > room:
-            raise LimitExceeded(f"{prefix}path", "delete_items_max", limit, limit - room + len(found))
-        return Removed(RemoveAt(found, tree.revision), len(positions))
+        fragments = await tree.fragment_positions(ids)
+        count = len(positions) + len(fragments)
+        if count > room:
+            raise LimitExceeded(f"{prefix}path", "delete_items_max", limit, limit - room + count)
+        revision = tree.revision
+        return Removed(RemoveAt(positions, revision), RemoveAt(fragments, revision))
 
     async def _folder(self, tree: Tree, path: str, expected: Expected, prefix: str) -> None:
         """Check that a path is a folder. Raises NotFound, and InvalidArgument if a version is expected."""
@@ -192,6 +195,15 @@ class FilePlanning:
             raise NotFound.file(tree.namespace, path)
         if expected.version is not None:
             raise InvalidArgument(f"{prefix}expected_version", "is not valid for a folder")
+
+
+def check_rename(checks: Checks, path: str, new_path: str, prefix: str = "") -> None:
+    """Check the new path of a rename. Raises InvalidArgument."""
+    check_path(checks, f"{prefix}new_path", new_path)
+    if new_path == path:
+        raise InvalidArgument(f"{prefix}new_path", "is the path")
+    if new_path.startswith(f"{path}/"):
+        raise InvalidArgument(f"{prefix}new_path", "is below the path")
 
 
 def unchanged_since(tree: Tree) -> Since:
@@ -208,7 +220,7 @@ async def missing(tree: Tree, path: str) -> NotFound:
 
 def moved_items(renamed: Renamed) -> Sequence[Item]:
     """Return the files of a rename as they will be."""
-    return [operation.write.item for operation in renamed.operations]
+    return [write.item for write in renamed.operation.writes]
 
 
 def _moved(file: File, path: str, now: int) -> ItemWrite:
@@ -220,4 +232,4 @@ def _moved(file: File, path: str, now: int) -> ItemWrite:
         file.item, update_us=now, facet=facet, embedding=None, wire=None, framed=None,
         provenance=of_update(file.item, whole=False, content=False),
     )  # fmt: skip
-    return ItemWrite(item, "", keep_vector=True)
+    return ItemWrite(item, "", keep_vector=True, expected_revision=file.version)

@@ -20,12 +20,13 @@ from memory_service.domain.file_planning import (
     Expected,
     FilePlanning,
     Written,
+    check_rename,
     missing,
     moved_items,
     unchanged_since,
 )
 from memory_service.domain.file_text import FileText
-from memory_service.domain.item_writing import Added, completed, degraded_then
+from memory_service.domain.item_writing import Added, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, NotFound, WriteRejected
@@ -215,7 +216,7 @@ class Files:
                         raise WriteRejected("new_path", "needs a review, for which a rename cannot wait")
                 receipt, _ = await self._items.committing.commit(
                     namespace,
-                    planned.operations,
+                    [planned.operation],
                     request=request,
                     unchanged=unchanged_since(tree),
                     note=lambda receipt, _: _note(receipt, planned.is_folder),
@@ -243,16 +244,10 @@ class Files:
             if receipt is None:
                 tree = await tree_of(self._store, namespace)
                 planned = await self._planning.delete(tree, path, expected, room, "", recursive=recursive)
-
-                def note(receipt: Receipt) -> None:
-                    receipt.note = [planned.count]
-
                 receipt = await self._store.write(
-                    namespace, [planned.operation], request=completed(request, note), by=present_caller()
+                    namespace, [planned.files, planned.fragments], request=request, by=present_caller()
                 )
-                if not receipt.replayed:
-                    note(receipt)
-            return Changed(int(receipt.note[0]), receipt.revision)
+            return Changed(receipt.counts[0], receipt.revision)
 
         async with self._turn(namespace, path):
             return await _repeated(attempt)
@@ -283,15 +278,6 @@ class _Turn:
 
     async def __aexit__(self, *_: object) -> None:
         self._lock.release()
-
-
-def check_rename(checks: Checks, path: str, new_path: str, prefix: str = "") -> None:
-    """Check the new path of a rename. Raises InvalidArgument."""
-    check_path(checks, f"{prefix}new_path", new_path)
-    if new_path == path:
-        raise InvalidArgument(f"{prefix}new_path", "is the path")
-    if new_path.startswith(f"{path}/"):
-        raise InvalidArgument(f"{prefix}new_path", "is below the path")
 
 
 async def _repeated(attempt: Callable[[], Awaitable[T]]) -> T:

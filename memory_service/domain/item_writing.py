@@ -25,12 +25,13 @@ from memory_service.domain.embedding import Degradation
 from memory_service.domain.ids import new_id
 from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.provenance import of_update
-from memory_service.domain.search_text import search_text, speaker
+from memory_service.domain.search_text import indexed_speaker, indexed_text
+from memory_service.errors import InvalidArgument
 
 UPDATABLE = frozenset(
     (
         "content", "session_id", "create_time", "expire_time", "ttl", "labels", "metadata", "embedding",
-        "importance",
+        "importance", "index",
     )
 )  # fmt: skip
 
@@ -64,11 +65,11 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
         facet=draft.facet,
         importance=draft.importance,
         provenance=provenance,
+        index=draft.index,
     )
     model = draft.model if draft.embedding is not None else ""
-    text = search_text(draft.content, item.kind)
     return ItemWrite(
-        item, text, model, draft.keep_vector, draft.expected_revision, speaker(draft.content),
+        item, indexed_text(item), model, draft.keep_vector, draft.expected_revision, indexed_speaker(item),
         keep_create_us=draft.create_us is None and draft.facet is None, new_id=not draft.id,
         default_ttl=_takes_default_ttl(draft, item),
     )  # fmt: skip
@@ -81,11 +82,13 @@ def _takes_default_ttl(draft: ItemDraft, item: Item) -> bool:
 
 
 def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
-    """Return the write that changes these fields of an item."""
+    """Return the write that changes these fields of an item. Raises InvalidArgument for a vector of an item
+    that searches do not find.
+    """
     item = msgspec.structs.replace(current, update_us=now, embedding=None, wire=None, framed=None)
     if "content" in fields and draft.content is not None:
         item.content = draft.content
-    for name in ("session_id", "labels", "metadata", "importance"):
+    for name in ("session_id", "labels", "metadata", "importance", "index"):
         if name in fields:
             setattr(item, name, getattr(draft, name))
     if "create_time" in fields:
@@ -95,13 +98,20 @@ def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: i
     elif "expire_time" in fields:
         item.expire_us = draft.expire_us
     item.facet = current_facet(item)
-    whole = fields >= UPDATABLE - {"ttl", "expire_time"}
+    whole = fields >= UPDATABLE - {"ttl", "expire_time", "index"}
     item.provenance = of_update(current, whole=whole, content="content" in fields)
-    keep = "embedding" not in fields and "content" not in fields
+    keep = fields.isdisjoint(("embedding", "content", "index"))
     model = ""
     if "embedding" in fields and draft.embedding is not None:
+        check_vector(item, "item.embedding")
         item.embedding, model = draft.embedding, CLIENT_MODEL
-    return ItemWrite(item, search_text(item.content), model, keep, speaker=speaker(item.content))
+    return ItemWrite(item, indexed_text(item), model, keep, speaker=indexed_speaker(item))
+
+
+def check_vector(item: Item | ItemDraft, field: str) -> None:
+    """Refuse a vector for an item that searches do not find."""
+    if item.index == "":
+        raise InvalidArgument(field, "cannot be given for an item whose index is empty")
 
 
 def nothing_to_change(draft: ItemDraft, now: int) -> Item:

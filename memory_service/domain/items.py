@@ -446,10 +446,11 @@ _ATTRIBUTES = {
     "metadata": "metadata",
     "embedding": "embedding",
     "importance": "importance",
+    "index": "index",
 }
 _DEFAULTS: dict[str, object] = {
     "session_id": "", "create_us": None, "expire_us": None, "ttl_us": None, "labels": {}, "metadata": None,
-    "embedding": None, "importance": None,
+    "embedding": None, "importance": None, "index": None,
 }  # fmt: skip
 
 

@@ -76,7 +76,8 @@ def _proposal(
     known = provenance or UNATTRIBUTED
     # Include a service's data of the item: a title, a quote, a reasoning.
     kept = leaves(facet.attributes) if facet else ()
-    told = [*told_by(content), *(text for text in kept if not is_made(text, now))]
+    instead = [item.index] if item.index else []
+    told = [*told_by(content), *instead, *(text for text in kept if not is_made(text, now))]
     named = (item.id, item.session_id, content, list(_of_tags(facet.tags)) if facet else (), whence)
     return Proposal(
         namespace,

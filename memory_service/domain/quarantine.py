@@ -25,7 +25,7 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ids import new_id
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.search_text import search_text, speaker
+from memory_service.domain.search_text import indexed_speaker, indexed_text
 from memory_service.errors import AlreadyExists, Conflict, LimitExceeded, NotFound
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
@@ -48,6 +48,7 @@ class _HeldItem(msgspec.Struct, omit_defaults=True):
     provenance: Provenance | None = None
     keep_vector: bool = False
     expected_revision: int | None = None
+    index: str | None = None
 
 
 class _Body(msgspec.Struct, omit_defaults=True):
@@ -198,6 +199,7 @@ def _held_item(write: ItemWrite) -> _HeldItem:
     return _HeldItem(
         item.id, item.content, item.create_us, item.session_id, item.expire_us, item.labels, item.metadata,
         vector, item.facet, item.importance, item.provenance, write.keep_vector, write.expected_revision,
+        item.index,
     )  # fmt: skip
 
 
@@ -216,8 +218,9 @@ def _write_of(kept: _HeldItem, held_us: int) -> ItemWrite:
     item = Item(
         kept.id, kept.session_id, kept.content, kept.create_us, held_us, kept.expire_us, kept.labels,
         kept.metadata, vector, facet=kept.facet, importance=kept.importance, provenance=provenance,
+        index=kept.index,
     )  # fmt: skip
     return ItemWrite(
-        item, search_text(kept.content, item.kind), CLIENT_MODEL if vector is not None else "",
-        kept.keep_vector, kept.expected_revision, speaker(kept.content),
+        item, indexed_text(item), CLIENT_MODEL if vector is not None else "",
+        kept.keep_vector, kept.expected_revision, indexed_speaker(item),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from memory_service.data_model import Contribution, DegradationReason
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ranking import Ranked
-from memory_service.domain.search_text import search_text
+from memory_service.domain.search_text import indexed_text
 from memory_service.reading import Reading
 from memory_service.rerankers.base import Reranker, RerankerFailed
 from memory_service.runtime.yielding import aside
@@ -48,7 +48,7 @@ class Reranking:
             return None
         positions = [position for _, position in ranked.order[:RERANKED_MAX]]
         loaded = await reading.load_items(positions)
-        there = [(item.position, search_text(item.content, item.kind)) for item in loaded if item is not None]
+        there = [(item.position, indexed_text(item)) for item in loaded if item is not None]
         if not there:
             return []
         try:

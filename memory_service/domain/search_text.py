@@ -12,6 +12,8 @@ from memory_service.data_model import (
     ChatMessage,
     Content,
     DataPart,
+    Item,
+    ItemDraft,
     ItemKind,
     Json,
     Part,
@@ -37,6 +39,19 @@ def search_text(content: Content, kind: ItemKind = ItemKind.PLAIN) -> str:
     else:
         text = _joined(_texts(content))
     return text[:_CHARS_MAX]
+
+
+def indexed_text(item: Item | ItemDraft) -> str:
+    """Return the text by which searches find an item: its `index`, or the text of its content."""
+    if item.index is not None:
+        return item.index
+    assert item.content is not None
+    return search_text(item.content, item.facet.kind if item.facet else ItemKind.PLAIN)
+
+
+def indexed_speaker(item: Item | ItemDraft) -> str:
+    """Return the speaker's name if the content is searched; empty if there is none."""
+    return "" if item.index is not None or item.content is None else speaker(item.content)
 
 
 def _joined(texts: Iterable[str]) -> str:

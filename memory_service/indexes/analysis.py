@@ -75,10 +75,13 @@ class Analyzer:
         return counts
 
     def item_terms(self, write: ItemWrite) -> bytes:
-        """Return the packed terms of a stored item: its words, its day in words, and its speaker.
+        """Return the packed terms of a stored item: its words, its day in words, and its speaker. None if
+        its index is empty.
 
         As `pack_terms` packs them: a mapping takes twenty times as much, and a batch may have a million.
         """
+        if write.item.index == "":
+            return b""
         terms = self.terms(write.search_text)
         if write.item.kind in CONVERSATION_KINDS:
             for term in (*self._day_terms(write.item.create_us), *map(_mark, words_of(write.speaker))):

@@ -14,6 +14,7 @@ from memory_service.indexes.search import (
     UnitVector,
     describe,
     dimension_error,
+    indexed_rows,
     nearest,
     nearest_wanted,
     unit,
@@ -115,7 +116,8 @@ def _nearest_of_all(parts: Sequence[Part]) -> list[tuple[RowArray, list[float]]]
 
 
 def _by_words(parts: Sequence[Part], words: list[Lookup], near: list[RowArray]) -> list[Hits]:
-    allowed = [None if part.rows is None else part.rows.view(np.uint8) for part in parts]
+    masks = [indexed_rows(part.view, part.rows) for part in parts]
+    allowed = [None if mask is None else mask.view(np.uint8) for mask in masks]
     times = [part.view.create_us.view for part in parts]
     count = parts[0].query.candidates
     found = []

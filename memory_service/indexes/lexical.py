@@ -197,6 +197,11 @@ class LexicalIndex:
             self._seal()
         return docs
 
+    def lacking_words(self, docs: IntArray) -> NDArray[np.bool_]:
+        """Return which of these documents have no words."""
+        lacking: NDArray[np.bool_] = self._lengths.view[docs] == 0
+        return lacking
+
     def remove(self, doc: int) -> None:
         """Remove a document from results and statistics."""
         self._live.view[doc] = False

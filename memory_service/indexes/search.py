@@ -218,6 +218,7 @@ def _finish_text(
     vector: UnitVector | None,
 ) -> Hits:
     """Add the best by words to the nearest, and look up the scores of each channel for all."""
+    rows = indexed_rows(view, rows)
     allowed = None if rows is None else rows.view(np.uint8)
     found, scores, shares = words.search(allowed, near, query.candidates, widths(query.candidates))
     return Hits(
@@ -227,6 +228,15 @@ def _finish_text(
         words.named_in(found),
         word_shares=shares.tolist() if words.term_count else None,
     )
+
+
+def indexed_rows(view: NamespaceView, rows: BoolArray | None) -> BoolArray | None:
+    """Return some rows, or all, without those that no search may find."""
+    if not view.unindexed:
+        return rows
+    rows = np.ones(len(view.positions), np.bool_) if rows is None else rows.copy()
+    rows[np.fromiter(view.unindexed, np.int64)] = False
+    return rows
 
 
 def widths(count: int) -> tuple[int, int, int, int]:

@@ -116,6 +116,8 @@ class NamespaceView:
         self.kind_rows: dict[ItemKind, tuple[GrowingArray, int]] = {}
         self.lexical = LexicalIndex()
         self.turns = Turns()
+        # The turns that searches must not find, not even by their neighbours' words. Nearly always empty.
+        self.unindexed: set[int] = set()
         self.vectors: VectorIndex | None = None
         self.columns = ValueColumns()
         self.orders = Orders()
@@ -180,6 +182,8 @@ class NamespaceView:
         self.live_count += count
         self.columns.extend([e.item for e in entries], first)
         for row, entry in zip(rows.tolist(), entries, strict=True):
+            if not entry.terms and entry.kind in CONVERSATION_KINDS:
+                self.unindexed.add(row)
             self.expiring_count += entry.expire_us is not None
             self.kind_counts[entry.kind] += 1
             if entry.labels:
@@ -211,6 +215,9 @@ class NamespaceView:
         if (after := self._conversation(row)) != before:
             self.turns.remove(row, before)
             self.turns.insert(row, after, self._turns_of(after, row))
+        self.unindexed.discard(row)
+        if not entry.terms and entry.kind in CONVERSATION_KINDS:
+            self.unindexed.add(row)
         self.lexical.remove(int(self.row_doc.view[row]))
         self.row_doc.view[row] = self.lexical.add_all([entry.terms])[0]
         self.doc_row.append(row)
@@ -256,6 +263,7 @@ class NamespaceView:
         self._tables = None
         rows = np.searchsorted(self.positions.view, np.array(positions, np.int64))
         self.live.view[rows] = False
+        self.unindexed.difference_update(rows.tolist() if self.unindexed else ())
         self.orders.touch(rows.tolist())
         if self.session_index is not None:
             self.session_index.change(rows)
@@ -332,7 +340,9 @@ class NamespaceView:
         self.expiring_count = int(((self.expire_us.view != NEVER_US) & live).sum())
         self.kind_counts = np.bincount(self.kinds.view[live], minlength=KIND_NUMBERS).tolist()
         self.row_slot = GrowingArray.of(np.full(len(live), _NONE, np.int32))
-        self.turns = Turns.build(np.where(_IS_TURN[self.kinds.view] & live, self.sessions.view, 0))
+        turns = _IS_TURN[self.kinds.view] & live
+        self.turns = Turns.build(np.where(turns, self.sessions.view, 0))
+        self.unindexed = set(np.flatnonzero(turns & self.lexical.lacking_words(self.row_doc.view)).tolist())
 
     def label_row(self, row: int, labels: dict[LabelKey, str]) -> None:
         """Replace the labels of a row."""

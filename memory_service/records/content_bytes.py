@@ -14,6 +14,7 @@ import msgspec
 
 from memory_service.data_model import Item, StateEntry
 from memory_service.errors import LimitExceeded
+from memory_service.records.contents import encode_content
 
 T = TypeVar("T")
 _json = msgspec.json.Encoder().encode
@@ -35,7 +36,7 @@ def item_bytes(item: Item) -> int:
     return (
         len(item.id.encode())
         + len(item.session_id.encode())
-        + len(_json(item.content))
+        + len(encode_content(item))
         + sum(len(_json(each)) for each in optional if each is not None)
     )
 

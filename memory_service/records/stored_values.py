@@ -24,10 +24,10 @@ from memory_service.data_model import (
     Vector,
     index_labels,
 )
+from memory_service.records.contents import content_of, encode_content
 from memory_service.records.rules.vectors import vector_key
 
 _json = msgspec.json.Encoder().encode
-_content = msgspec.json.Decoder(Content).decode
 _object = msgspec.json.Decoder(dict).decode
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
@@ -50,7 +50,7 @@ def texts_of(item: Item) -> ItemTexts:
     return ItemTexts(
         _json(item.labels).decode() if item.labels else None,
         None if item.metadata is None else _json(item.metadata).decode(),
-        _json(item.content).decode(),
+        encode_content(item).decode(),
         None if item.facet is None else _json(item.facet).decode(),
         encode_provenance(item.provenance),
     )
@@ -66,10 +66,11 @@ def item_of(row: Sequence[Any], no_vector_key: int) -> Item:
         position, item_id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,
         vector, facet, importance, provenance,
     ) = row[:14]  # fmt: skip
+    read, index = content_of(content)
     return Item(
         id=item_id,
         session_id=session_id,
-        content=_content(content),
+        content=read,
         create_us=create_us,
         update_us=update_us,
         expire_us=expire_us,
@@ -80,6 +81,7 @@ def item_of(row: Sequence[Any], no_vector_key: int) -> Item:
         facet=None if facet is None else _facet(facet),
         importance=importance,
         provenance=provenance_of(provenance),
+        index=index,
         revision=revision,
         position=position,
     )

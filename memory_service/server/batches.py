@@ -12,8 +12,11 @@ from memory_service.domain.batches import (
     SaveState,
     Update,
 )
+from memory_service.domain.file_batches import DeleteFile, EditFile, RenameFile, WriteFile
+from memory_service.domain.file_planning import Expected
 from memory_service.domain.states import States
 from memory_service.errors import InvalidArgument
+from memory_service.server.file_servicer import to_edit, to_expected
 from memory_service.server.items import to_draft
 from memory_service.server.requests import optional
 from memory_service.server.selections import to_on_duplicate, to_selection, update_fields
@@ -50,6 +53,18 @@ async def to_operation(name: str, message: pb.WriteOperation, states: States) ->
         case "delete_state":
             removal = message.delete_state
             return DeleteState(removal.key, optional(removal, "expected_version"), removal.allow_missing)
+        case "write_file":
+            write = message.write_file
+            return WriteFile(write.path, write.content, to_expected(write))
+        case "edit_file":
+            edit = message.edit_file
+            return EditFile(edit.path, to_edit(f"{name}.edit", edit), to_expected(edit))
+        case "rename_file":
+            rename = message.rename_file
+            return RenameFile(rename.path, rename.new_path, Expected(optional(rename, "expected_version")))
+        case "delete_file":
+            file = message.delete_file
+            return DeleteFile(file.path, file.recursive, Expected(optional(file, "expected_version")))
     raise InvalidArgument(name, "has no operation")
 
 
@@ -84,7 +99,8 @@ def fill_result(target: pb.WriteResult, result: BatchResult) -> None:
     """Set the result of an operation."""
     target.skipped, target.id = bool(result.skipped), result.skipped
     target.deleted_count, target.derived_count = result.deleted_count, result.derived_count
-    stamp = result.item or result.state
+    target.renamed_count = result.renamed_count
+    stamp = result.item or result.state or result.file
     if stamp is None:
         return
     target.revision = stamp.revision
@@ -96,3 +112,5 @@ def fill_result(target: pb.WriteResult, result: BatchResult) -> None:
         target.id = result.item.id
     if result.state is not None:
         target.version = result.state.version
+    if result.file is not None:
+        target.version = result.file.revision

@@ -18,7 +18,7 @@ from memory_service.server.provenance import fill_provenance
 from memory_service.server.requests import optional, request_key
 from memory_service.server.values import fill_time
 from memory_service.v1 import file_pb2 as pb
-from memory_service.v1 import file_pb2_grpc
+from memory_service.v1 import file_pb2_grpc, memory_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -53,7 +53,7 @@ class FileServicer(file_pb2_grpc.FileServiceServicer):
     async def WriteFile(self, request: pb.WriteFileRequest, context: Context) -> pb.WriteFileResponse:
         key = await request_key(request.request_id, request)
         written = await self._files.write(
-            request.namespace, request.path, request.content, _expected(request), key
+            request.namespace, request.path, request.content, to_expected(request), key
         )
         return pb.WriteFileResponse(
             version=written.version,
@@ -68,7 +68,7 @@ class FileServicer(file_pb2_grpc.FileServiceServicer):
     async def EditFile(self, request: pb.EditFileRequest, context: Context) -> pb.EditFileResponse:
         key = await request_key(request.request_id, request)
         written = await self._files.edit(
-            request.namespace, request.path, to_edit("edit", request), _expected(request), key
+            request.namespace, request.path, to_edit("edit", request), to_expected(request), key
         )
         return pb.EditFileResponse(
             version=written.version,
@@ -129,7 +129,7 @@ class FileServicer(file_pb2_grpc.FileServiceServicer):
         return response
 
 
-def to_edit(field: str, message: pb.EditFileRequest) -> Edit:
+def to_edit(field: str, message: pb.EditFileRequest | memory_pb2.EditFileOperation) -> Edit:
     """Return the edit of a request. Raises InvalidArgument for `field` if there is none."""
     match message.WhichOneof("edit"):
         case "replace":
@@ -141,7 +141,13 @@ def to_edit(field: str, message: pb.EditFileRequest) -> Edit:
     raise InvalidArgument(field, "is required")
 
 
-def _expected(message: pb.WriteFileRequest | pb.EditFileRequest) -> Expected:
+def to_expected(
+    message: pb.WriteFileRequest
+    | pb.EditFileRequest
+    | memory_pb2.WriteFileOperation
+    | memory_pb2.EditFileOperation,
+) -> Expected:
+    """Return what a caller requires of a file."""
     return Expected(optional(message, "expected_version"), message.expected_sha256)
 
 

@@ -81,6 +81,8 @@ def to_draft(field: str, item: pb.MemoryItem) -> ItemDraft:
         draft.embedding = to_vector(item.embedding)
     if item.HasField("importance"):
         draft.importance = item.importance
+    if item.HasField("index"):
+        draft.index = item.index
     if item.HasField("provenance"):
         draft.provenance = to_said(f"{field}.provenance", item.provenance)
     return draft
@@ -320,6 +322,8 @@ def _fill(target: pb.MemoryItem, item: Item) -> None:
     target.revision = item.revision
     if item.importance is not None:
         target.importance = item.importance
+    if item.index is not None:
+        target.index = item.index
     if item.facet is not None:
         target.kind = int(item.facet.kind)  # type: ignore[assignment]
     fill_provenance(target.provenance, item)

@@ -74,8 +74,11 @@ def _naming_parents(request: Any) -> frozenset[Role]:
 
 def _in_a_batch(request: Any) -> frozenset[Role]:
     kinds = {operation.WhichOneof("operation") for operation in request.operations}
-    roles = {Role.FORGET} if kinds & {"delete", "delete_where", "delete_state"} else set()
-    if any(operation.add.item.provenance.parent_ids for operation in request.operations):
+    roles = {Role.FORGET} if kinds & {"delete", "delete_where", "delete_state", "delete_file"} else set()
+    if "edit_file" in kinds or any(
+        operation.add.item.provenance.parent_ids or operation.write_file.expected_sha256
+        for operation in request.operations
+    ):
         roles.add(Role.READ)
     return frozenset(roles)
 

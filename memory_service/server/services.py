@@ -21,6 +21,7 @@ from memory_service.domain.facts.preloading import UserMemoryPreloading
 from memory_service.domain.facts.reading import UserMemoryReading
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
+from memory_service.domain.file_batches import FileBatches
 from memory_service.domain.file_items import answer_bytes
 from memory_service.domain.file_listing import FileListing
 from memory_service.domain.file_planning import FilePlanning
@@ -105,6 +106,9 @@ class Services:
         self._screening = screening = Screening(store, policy, self._quarantine)
         self._items = Items(store, self._embedding, self._retrieval, self._checks, tokens, screening)
         self._states = States(store, self._checks, tokens, state_bytes, screening)
+        split = Split(config.fragment_characters, config.fragment_overlap)
+        self._file_planning = planning = FilePlanning(self._items, self._checks, split)
+        self._file_batches = FileBatches(store, self._items, planning, self._checks, screening)
         self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
@@ -113,7 +117,9 @@ class Services:
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
         deleting = Deleting(self._store, self._items.committing, self._retrieval, self._checks, self._tokens)
-        batches = Batches(self._store, self._items, deleting, self._checks, self._screening)
+        batches = Batches(
+            self._store, self._items, deleting, self._checks, self._screening, self._file_batches
+        )
         labels = LabelListing(self._store, self._checks, self._tokens)
         versions = Versions(self._store, self._checks, self._tokens, item_bytes, state_bytes)
         memories = MemoryServicer(
@@ -186,12 +192,10 @@ class Services:
         return SessionServicer(sessions, forking, deleting)
 
     def _files(self) -> FileServicer:
-        config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
+        store, checks, tokens = self._store, self._checks, self._tokens
         retrieval = Retrieval(store, self._embedding, checks, tokens, answer_bytes)
-        items = Items(store, self._embedding, retrieval, checks, tokens, self._screening)
-        planning = FilePlanning(items, checks, Split(config.fragment_characters, config.fragment_overlap))
         return FileServicer(
-            Files(store, items, planning, checks, self._screening),
+            Files(store, self._items, self._file_planning, checks, self._screening),
             FileListing(store, checks, tokens),
             FileSearch(store, retrieval, checks),
         )

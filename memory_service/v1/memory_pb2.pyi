@@ -135,7 +135,7 @@ CHANGE_TYPE_STATE_EXPIRED: ChangeType
 CHANGE_TYPE_STATE_CLEARED: ChangeType
 
 class MemoryItem(_message.Message):
-    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance", "provenance")
+    __slots__ = ("id", "session_id", "chat_message", "tool_call_result", "text", "data", "create_time", "update_time", "expire_time", "labels", "metadata", "embedding", "revision", "ttl", "kind", "facet_json", "importance", "provenance", "index")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +161,7 @@ class MemoryItem(_message.Message):
     FACET_JSON_FIELD_NUMBER: _ClassVar[int]
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     PROVENANCE_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     chat_message: ChatMessage
@@ -179,7 +180,8 @@ class MemoryItem(_message.Message):
     facet_json: str
     importance: float
     provenance: Provenance
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ...) -> None: ...
+    index: str
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., chat_message: _Optional[_Union[ChatMessage, _Mapping]] = ..., tool_call_result: _Optional[_Union[ToolCallResult, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., embedding: _Optional[_Union[Embedding, _Mapping]] = ..., revision: _Optional[int] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., facet_json: _Optional[str] = ..., importance: _Optional[float] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., index: _Optional[str] = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("writer", "credential_id", "source", "source_uri", "parent_ids", "model", "trust", "write_time")
@@ -771,20 +773,28 @@ class BatchWriteRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., operations: _Optional[_Iterable[_Union[WriteOperation, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class WriteOperation(_message.Message):
-    __slots__ = ("add", "update", "delete", "delete_where", "save_state", "delete_state")
+    __slots__ = ("add", "update", "delete", "delete_where", "save_state", "delete_state", "write_file", "edit_file", "rename_file", "delete_file")
     ADD_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     DELETE_FIELD_NUMBER: _ClassVar[int]
     DELETE_WHERE_FIELD_NUMBER: _ClassVar[int]
     SAVE_STATE_FIELD_NUMBER: _ClassVar[int]
     DELETE_STATE_FIELD_NUMBER: _ClassVar[int]
+    WRITE_FILE_FIELD_NUMBER: _ClassVar[int]
+    EDIT_FILE_FIELD_NUMBER: _ClassVar[int]
+    RENAME_FILE_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FILE_FIELD_NUMBER: _ClassVar[int]
     add: AddOperation
     update: UpdateOperation
     delete: DeleteOperation
     delete_where: DeleteWhereOperation
     save_state: SaveStateOperation
     delete_state: DeleteStateOperation
-    def __init__(self, add: _Optional[_Union[AddOperation, _Mapping]] = ..., update: _Optional[_Union[UpdateOperation, _Mapping]] = ..., delete: _Optional[_Union[DeleteOperation, _Mapping]] = ..., delete_where: _Optional[_Union[DeleteWhereOperation, _Mapping]] = ..., save_state: _Optional[_Union[SaveStateOperation, _Mapping]] = ..., delete_state: _Optional[_Union[DeleteStateOperation, _Mapping]] = ...) -> None: ...
+    write_file: WriteFileOperation
+    edit_file: EditFileOperation
+    rename_file: RenameFileOperation
+    delete_file: DeleteFileOperation
+    def __init__(self, add: _Optional[_Union[AddOperation, _Mapping]] = ..., update: _Optional[_Union[UpdateOperation, _Mapping]] = ..., delete: _Optional[_Union[DeleteOperation, _Mapping]] = ..., delete_where: _Optional[_Union[DeleteWhereOperation, _Mapping]] = ..., save_state: _Optional[_Union[SaveStateOperation, _Mapping]] = ..., delete_state: _Optional[_Union[DeleteStateOperation, _Mapping]] = ..., write_file: _Optional[_Union[WriteFileOperation, _Mapping]] = ..., edit_file: _Optional[_Union[EditFileOperation, _Mapping]] = ..., rename_file: _Optional[_Union[RenameFileOperation, _Mapping]] = ..., delete_file: _Optional[_Union[DeleteFileOperation, _Mapping]] = ...) -> None: ...
 
 class AddOperation(_message.Message):
     __slots__ = ("item", "on_duplicate")
@@ -865,6 +875,54 @@ class DeleteStateOperation(_message.Message):
     allow_missing: bool
     def __init__(self, key: _Optional[str] = ..., expected_version: _Optional[int] = ..., allow_missing: bool = ...) -> None: ...
 
+class WriteFileOperation(_message.Message):
+    __slots__ = ("path", "content", "expected_version", "expected_sha256")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_SHA256_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    content: str
+    expected_version: int
+    expected_sha256: str
+    def __init__(self, path: _Optional[str] = ..., content: _Optional[str] = ..., expected_version: _Optional[int] = ..., expected_sha256: _Optional[str] = ...) -> None: ...
+
+class EditFileOperation(_message.Message):
+    __slots__ = ("path", "replace", "insert", "append", "expected_version", "expected_sha256")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    REPLACE_FIELD_NUMBER: _ClassVar[int]
+    INSERT_FIELD_NUMBER: _ClassVar[int]
+    APPEND_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_SHA256_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    replace: ReplaceText
+    insert: InsertText
+    append: AppendText
+    expected_version: int
+    expected_sha256: str
+    def __init__(self, path: _Optional[str] = ..., replace: _Optional[_Union[ReplaceText, _Mapping]] = ..., insert: _Optional[_Union[InsertText, _Mapping]] = ..., append: _Optional[_Union[AppendText, _Mapping]] = ..., expected_version: _Optional[int] = ..., expected_sha256: _Optional[str] = ...) -> None: ...
+
+class RenameFileOperation(_message.Message):
+    __slots__ = ("path", "new_path", "expected_version")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    NEW_PATH_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    new_path: str
+    expected_version: int
+    def __init__(self, path: _Optional[str] = ..., new_path: _Optional[str] = ..., expected_version: _Optional[int] = ...) -> None: ...
+
+class DeleteFileOperation(_message.Message):
+    __slots__ = ("path", "recursive", "expected_version")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    RECURSIVE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    recursive: bool
+    expected_version: int
+    def __init__(self, path: _Optional[str] = ..., recursive: bool = ..., expected_version: _Optional[int] = ...) -> None: ...
+
 class BatchWriteResponse(_message.Message):
     __slots__ = ("results", "revision", "degraded")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
@@ -876,7 +934,7 @@ class BatchWriteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[WriteResult, _Mapping]]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ...) -> None: ...
 
 class WriteResult(_message.Message):
-    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count", "derived_count")
+    __slots__ = ("id", "revision", "version", "create_time", "update_time", "expire_time", "skipped", "deleted_count", "derived_count", "renamed_count")
     ID_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -886,6 +944,7 @@ class WriteResult(_message.Message):
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
     DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    RENAMED_COUNT_FIELD_NUMBER: _ClassVar[int]
     id: str
     revision: int
     version: int
@@ -895,7 +954,8 @@ class WriteResult(_message.Message):
     skipped: bool
     deleted_count: int
     derived_count: int
-    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
+    renamed_count: int
+    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., version: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., skipped: bool = ..., deleted_count: _Optional[int] = ..., derived_count: _Optional[int] = ..., renamed_count: _Optional[int] = ...) -> None: ...
 
 class ResetRequest(_message.Message):
     __slots__ = ("namespace", "request_id")

@@ -67,6 +67,7 @@ async def fill(store: Store) -> None:
                 metadata={"é": [1.5, None]},
                 facet=Facet(ItemKind.USER_MEMORY, {"tag": "é"}, {"a": "漢"}),
                 provenance=MALLORY,
+                index="é" if name == "text" else None,
             ),
             "",
         )

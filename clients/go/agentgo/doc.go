@@ -5,10 +5,10 @@
 // # Results
 //
 // Messages and tool results are returned as they were added: every kind of part with every field, names,
-// models and times, with nil distinct from empty. Items keep their ids. A message is returned in
-// agent-go's own ChatMessageMemoryItem. A tool result is returned in a type of this package with the same
-// methods, because agent-go's own type would get another id and time. Read items by GetContent and
-// AsMessage, not by their type.
+// models and times, with nil distinct from empty. Items keep their ids. They are returned in agent-go's own
+// types: a message in ChatMessageMemoryItem, a tool result in ToolCallResultMemoryItem, other content in
+// GenericMemoryItem. Only an item whose AsMessage returns a message besides other content has a type of this
+// package: read such items by GetContent and AsMessage.
 //
 // As with agent-go's own FileStore, data pass through JSON, and a copy of the item as added is returned,
 // not the same pointer:

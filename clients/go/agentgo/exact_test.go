@@ -282,3 +282,28 @@ func TestAnAgentReadsWhatOthersChanged(t *testing.T) {
 	equal(t, "its parts", message.Parts, []llms.Part{&llms.TextPart{Text: "short"}})
 	equal(t, "its time", message.Timestamp, changed.Timestamp)
 }
+
+// Items come back in the types of agent-go in which they were added.
+func TestItemsHaveTheTypesInWhichTheyWereAdded(t *testing.T) {
+	durable := agentgo.NewMemory(newClient(t))
+	result := &llms.ToolCallResult{ToolCallId: "c", Name: "trains", Result: map[string]any{"at": "12:04"}}
+	added := []agentmemory.MemoryItem{
+		agentmemory.NewChatMessageMemoryItem(llms.NewUserMessage("I like tea.")),
+		agentmemory.NewToolCallResultMemoryItem(result),
+		agentmemory.NewGenericMemoryItem("Ada likes tea"),
+		agentmemory.NewGenericMemoryItem(map[string]any{"cups": 3.0}),
+		agentmemory.NewGenericMemoryItem([]any{1.0, "two"}),
+		agentmemory.NewGenericMemoryItem(nil),
+		agentmemory.NewGenericMemoryItem(strings.Repeat("long ", 20_000)),
+		agentmemory.NewGenericMemoryItem(llms.NewUserMessage("not said")),
+		agentmemory.NewGenericMemoryItem(result),
+	}
+	for _, item := range added {
+		must(t, durable.Add(t.Context(), item))
+	}
+	found := retrieve(t, durable)
+	for index, item := range added {
+		equal(t, fmt.Sprintf("the type of item %d", index), reflect.TypeOf(found[index]), reflect.TypeOf(item))
+	}
+	equal(t, "the items", views(found), views(added))
+}

@@ -33,7 +33,7 @@ const (
 
 const contentField = "content"
 
-// item is returned for everything that is not a message in one of agent-go's own items.
+// item is returned for everything that none of agent-go's own items can hold.
 type item struct {
 	id        agentmemory.MemoryItemId
 	content   any
@@ -176,7 +176,7 @@ func toAgent(kept *memory.Item) (agentmemory.MemoryItem, error) {
 	if remarks.Silent {
 		found.message = nil
 	}
-	return found, nil
+	return found.own(), nil
 }
 
 // hold sets the content that was stored as a message but is not only a message.

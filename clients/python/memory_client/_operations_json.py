@@ -8,14 +8,19 @@ from typing import Any
 
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import item_to, kind_to, time_to
+from memory_client.files import AppendText, FileEdit, InsertText, ReplaceText
 from memory_client.models import OnDuplicate
 from memory_client.operations import (
     AddOperation,
+    DeleteFileOperation,
     DeleteOperation,
     DeleteStateOperation,
     DeleteWhereOperation,
+    EditFileOperation,
+    RenameFileOperation,
     SaveStateOperation,
     UpdateOperation,
+    WriteFileOperation,
     WriteOperation,
 )
 from memory_client.values import duration_to, value_to
@@ -32,7 +37,7 @@ def operation_to(message: memory_pb2.WriteOperation) -> WriteOperation:
     """
     kind = message.WhichOneof("operation")
     if kind is None:
-        raise ValueError("no operation: one of add, update, delete, delete_where, save_state, delete_state")
+        raise ValueError(f"no operation: one of {', '.join(_READERS)}")
     return _READERS[kind](getattr(message, kind))
 
 
@@ -103,6 +108,35 @@ def _delete_state(message: memory_pb2.DeleteStateOperation) -> DeleteStateOperat
     return DeleteStateOperation(message.key, _optional(message, "expected_version"), message.allow_missing)
 
 
+def _write_file(message: memory_pb2.WriteFileOperation) -> WriteFileOperation:
+    version = _optional(message, "expected_version")
+    return WriteFileOperation(message.path, message.content, version, message.expected_sha256)
+
+
+def _edit_file(message: memory_pb2.EditFileOperation) -> EditFileOperation:
+    version = _optional(message, "expected_version")
+    return EditFileOperation(message.path, _edit_of(message), version, message.expected_sha256)
+
+
+def _edit_of(message: memory_pb2.EditFileOperation) -> FileEdit:
+    match message.WhichOneof("edit"):
+        case "replace":
+            return ReplaceText(message.replace.old_text, message.replace.new_text)
+        case "insert":
+            return InsertText(message.insert.after_line, message.insert.text)
+        case "append":
+            return AppendText(message.append.text)
+    raise ValueError("edit_file has no edit: one of replace, insert, append")
+
+
+def _rename_file(message: memory_pb2.RenameFileOperation) -> RenameFileOperation:
+    return RenameFileOperation(message.path, message.new_path, _optional(message, "expected_version"))
+
+
+def _delete_file(message: memory_pb2.DeleteFileOperation) -> DeleteFileOperation:
+    return DeleteFileOperation(message.path, message.recursive, _optional(message, "expected_version"))
+
+
 _READERS: dict[str, Callable[[Any], WriteOperation]] = {
     "add": _add,
     "update": _update,
@@ -110,4 +144,8 @@ _READERS: dict[str, Callable[[Any], WriteOperation]] = {
     "delete_where": _delete_where,
     "save_state": _save_state,
     "delete_state": _delete_state,
+    "write_file": _write_file,
+    "edit_file": _edit_file,
+    "rename_file": _rename_file,
+    "delete_file": _delete_file,
 }

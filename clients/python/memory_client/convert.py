@@ -142,6 +142,7 @@ def item_from(item: MemoryItem) -> memory_pb2.MemoryItem:
         kind=kind_number(item.kind),
         facet_json=item.facet_json,
         importance=item.importance,
+        index=item.index,
     )
     set_content(message, item.content)
     for field in ("create_time", "update_time", "expire_time"):
@@ -253,6 +254,7 @@ def item_to(message: memory_pb2.MemoryItem, degraded: Iterable[memory_pb2.Degrad
         kind=kind_to(message.kind),
         facet_json=message.facet_json,
         importance=message.importance if message.HasField("importance") else None,
+        index=message.index if message.HasField("index") else None,
         provenance=provenance_to(message),
         degraded=degraded_to(degraded),
     )

@@ -54,10 +54,11 @@ class MemoryServiceError(Exception):
         self.retry_after_s = retry_after_s
 
 
-class InvalidArgument(MemoryServiceError, ValueError):
+class InvalidArgument(MemoryServiceError, ValueError, TypeError):
     """The request is invalid, and nothing was written; `field` names the invalid field.
 
-    Arguments that cannot be sent raise it without a call. It is also a ValueError.
+    Arguments that cannot be sent raise it without a call. It is also a ValueError and a TypeError, which are
+    what Python's own functions raise for these.
     """
 
 

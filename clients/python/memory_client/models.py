@@ -200,6 +200,9 @@ class MemoryItem:
     """The content's vector. From the server: a tuple of floats, and only if requested."""
     importance: float | None = None
     """0 to 1, for searches that weigh it. None: counts as 0.5."""
+    index: str | None = None
+    """The text that searches see in place of the content. Empty: they do not find the item. None: the
+    content."""
     provenance: Provenance | None = None
     """Its writer, sources and trust. None from the server: written without a credential and without any
     provenance, and so fully trusted."""

@@ -130,9 +130,9 @@ def _settings_of(given: SessionSettings | Mapping[str, Any] | None) -> SessionSe
     if given is not None and not isinstance(given, Mapping):
         raise invalid("session_settings", f"must be SessionSettings, not {type(given).__name__}")
     settings = dict(given or {})
-    known = [field.name for field in fields(SessionSettings)]
-    if unknown := settings.keys() - set(known):
-        raise invalid("session_settings", f"{min(unknown)!r} is not one of {', '.join(known)}")
+    known = {field.name for field in fields(SessionSettings)}
+    if unknown := sorted(map(str, settings.keys() - known)):
+        raise invalid("session_settings", f"Unknown session settings: {', '.join(unknown)}")
     try:
         return SessionSettings(**settings)
     except ValueError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from memory_client.files import FileEdit
 from memory_client.messages import Content
 from memory_client.models import ItemKind, MemoryItem, OnDuplicate, Vector
 from memory_client.unset import UNSET, Unset
@@ -38,6 +39,8 @@ class UpdateOperation:
     embedding: Vector | Unset = UNSET
     importance: float | Unset | None = UNSET
     """None: counts as 0.5."""
+    index: str | Unset | None = UNSET
+    """The text to search in place of the content; empty: none. None: the content."""
     expected_revision: int | None = None
     """Update only if this is the item's revision before the batch. None: unconditionally."""
 
@@ -106,6 +109,55 @@ class DeleteStateOperation:
     """Do nothing if there is no such key. False: the batch is rejected."""
 
 
+@dataclass(frozen=True, slots=True)
+class WriteFileOperation:
+    """Creates a file or replaces its content, like `write_file`.
+
+    Of the operations on files, none may name the path of another, nor a folder of it.
+    """
+
+    path: str
+    content: str
+    expected_version: int | None = None
+    """Write only if this is the file's version before the batch; 0: only if there is no such file."""
+    expected_sha256: str = ""
+    """Write only if the content before the batch has this SHA-256, in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditFileOperation:
+    """Changes a part of a file, like `edit_file`."""
+
+    path: str
+    edit: FileEdit
+    """`ReplaceText`, `InsertText` or `AppendText`."""
+    expected_version: int | None = None
+    """Edit only if this is the file's version before the batch."""
+    expected_sha256: str = ""
+    """Edit only if the content before the batch has this SHA-256, in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenameFileOperation:
+    """Moves a file, or a folder with everything below it, like `rename_file`."""
+
+    path: str
+    new_path: str
+    expected_version: int | None = None
+    """Rename only if this is the file's version before the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFileOperation:
+    """Removes a file or a folder, like `delete_file`."""
+
+    path: str
+    recursive: bool = False
+    """Delete a folder with everything below it."""
+    expected_version: int | None = None
+    """Delete only if this is the file's version before the batch."""
+
+
 WriteOperation: TypeAlias = (
     AddOperation
     | UpdateOperation
@@ -113,6 +165,10 @@ WriteOperation: TypeAlias = (
     | DeleteWhereOperation
     | SaveStateOperation
     | DeleteStateOperation
+    | WriteFileOperation
+    | EditFileOperation
+    | RenameFileOperation
+    | DeleteFileOperation
 )
 """One operation of a batch."""
 
@@ -126,7 +182,7 @@ class WriteResult:
     revision: int = 0
     """Revision at which the item or the state was written. 0: nothing was written."""
     version: int = 0
-    """Version of the state that was saved. 0: none."""
+    """Version of the state that was saved, or of the file that was written or renamed. 0: none."""
     create_time: datetime | None = None
     """The create_time of what was written."""
     update_time: datetime | None = None
@@ -136,6 +192,8 @@ class WriteResult:
     skipped: bool = False
     """Whether an item was not written because its id exists."""
     deleted_count: int = 0
-    """Number of items or states that were deleted, without derived ones."""
+    """Number of items, states or files that were deleted, without derived ones."""
     derived_count: int = 0
     """Number of other items that were deleted because they were made only from those."""
+    renamed_count: int = 0
+    """Number of files that were renamed."""

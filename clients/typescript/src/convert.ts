@@ -90,6 +90,7 @@ export function newItemFrom(item: NewItem): ItemInit {
         : undefined,
     embedding: given(item.embedding, vectorFrom, "embedding"),
     importance: item.importance,
+    index: item.index,
     provenance: given(item.provenance, provenanceFrom, "provenance"),
   };
 }
@@ -122,6 +123,7 @@ export function changesFrom(id: string, changes: ItemChanges): { item: ItemInit;
     ttlMs: "ttl",
     embedding: "embedding",
     importance: "importance",
+    index: "index",
   };
   const names = Object.entries(paths).filter(([name]) => changes[name as keyof ItemChanges] !== undefined);
   const item = {
@@ -135,6 +137,7 @@ export function changesFrom(id: string, changes: ItemChanges): { item: ItemInit;
     ttl: given(changes.ttlMs, durationFrom, "ttlMs"),
     embedding: given(changes.embedding, vectorFrom, "embedding"),
     importance: changes.importance ?? undefined,
+    index: changes.index ?? undefined,
   };
   return { item, updateMask: { paths: names.map(([, path]) => path) } };
 }
@@ -174,6 +177,7 @@ export function itemTo(item: pb.MemoryItem | undefined, degraded: readonly pb.De
     metadata: objectTo(proto.metadata),
     embedding: proto.embedding?.values,
     importance: proto.importance,
+    index: proto.index,
     provenance: provenanceTo(proto.provenance),
     revision: Number(proto.revision),
     kind: kindTo(proto.kind),

@@ -85,6 +85,11 @@ export interface NewItem {
   readonly embedding?: Vector | undefined;
   /** 0 to 1, for searches that weigh it. Undefined: counts as 0.5. */
   readonly importance?: number | undefined;
+  /**
+   * The text to search in place of the content, by words and by vectors. Empty: searches do not find the item.
+   * Undefined: the content.
+   */
+  readonly index?: string | undefined;
   /** Where the content comes from, and how far it is trusted. Undefined: not given. */
   readonly provenance?: Provenance | undefined;
 }
@@ -119,6 +124,8 @@ export interface MemoryItem {
   readonly embedding?: readonly number[] | undefined;
   /** 0 to 1, for searches that weigh it. Undefined: counts as 0.5. */
   readonly importance?: number | undefined;
+  /** The text that searches see in place of the content. Empty: they do not find the item. Undefined: the content. */
+  readonly index?: string | undefined;
   /**
    * Its writer, sources and trust. Undefined: written without a credential and without any provenance, and so
    * fully trusted.

@@ -212,6 +212,8 @@ export interface ItemChanges {
   readonly embedding?: Vector | undefined;
   /** Null: unset, which counts as 0.5. */
   readonly importance?: number | null | undefined;
+  /** The text to search in place of the content; empty: none. Null: the content. */
+  readonly index?: string | null | undefined;
 }
 
 /** How an item is changed or removed. */

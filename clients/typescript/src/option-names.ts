@@ -132,6 +132,7 @@ const FIELDS: Names<Omit<AddOptions, keyof WriteOptions | "onDuplicate">> = {
     "metadata",
     "embedding",
     "importance",
+    "index",
   ),
   provenance: PROVENANCE,
 };
@@ -158,6 +159,7 @@ export const STATE_ENTRY: Names<NewStateEntry & StateEntry> = named(
 
 const CHANGES: Names<ItemChanges> = named(
   "content", "sessionId", "labels", "metadata", "createTime", "expireTime", "ttlMs", "embedding", "importance",
+  "index",
 );
 
 const CONDITION: Names<DeleteCondition> = named("sessionId", "labels", "kinds", "filter", "startTime", "endTime");
@@ -172,6 +174,10 @@ export const OPERATIONS: { readonly [O in WriteOperation as O["type"]]: Names<O>
   delete_where: { type: true, ...CONDITION, keepDerived: true },
   save_state: { type: true, key: true, value: true, ...VALUE },
   delete_state: { type: true, key: true, expectedVersion: true, allowMissing: true },
+  write_file: { type: true, path: true, content: true, expectedVersion: true, expectedSha256: true },
+  edit_file: { type: true, path: true, edit: true, expectedVersion: true, expectedSha256: true },
+  rename_file: { type: true, path: true, newPath: true, expectedVersion: true },
+  delete_file: { type: true, path: true, recursive: true, expectedVersion: true },
 };
 
 const ADD: Names<AddOptions> = { ...WRITE, ...FIELDS, onDuplicate: true };

@@ -17,6 +17,8 @@ import type { JsonValue } from "./json.js";
 import { requireKnown } from "./known-options.js";
 import type { ItemChanges } from "./memory-options.js";
 import type { Content } from "./messages.js";
+import type { FileEdit } from "./files.js";
+import { editFrom } from "./files.js";
 import { OPERATIONS } from "./option-names.js";
 import { given } from "./requests.js";
 import { conditionFrom } from "./retrieval.js";
@@ -101,6 +103,50 @@ export interface DeleteStateOperation {
   readonly allowMissing?: boolean | undefined;
 }
 
+/**
+ * Writes a file, as `writeFile` does. Of the operations on files, none may name the path of another, nor a folder
+ * of it.
+ */
+export interface WriteFileOperation {
+  readonly type: "write_file";
+  readonly path: string;
+  readonly content: string;
+  /** Write only if this is the file's version; 0: only if there is no such file. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+  /** Write only if the content has this SHA-256, in hexadecimal. Undefined: always. */
+  readonly expectedSha256?: string | undefined;
+}
+
+/** Edits a file, as `editFile` does. */
+export interface EditFileOperation {
+  readonly type: "edit_file";
+  readonly path: string;
+  readonly edit: FileEdit;
+  /** Edit only if this is the file's version. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+  /** Edit only if the content has this SHA-256, in hexadecimal. Undefined: always. */
+  readonly expectedSha256?: string | undefined;
+}
+
+/** Moves a file or a folder, as `renameFile` does. */
+export interface RenameFileOperation {
+  readonly type: "rename_file";
+  readonly path: string;
+  readonly newPath: string;
+  /** Rename only if this is the file's version. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+}
+
+/** Removes a file or a folder, as `deleteFile` does. */
+export interface DeleteFileOperation {
+  readonly type: "delete_file";
+  readonly path: string;
+  /** Delete a folder with everything below it. */
+  readonly recursive?: boolean | undefined;
+  /** Delete only if this is the file's version. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
+}
+
 /** One operation of a batch; `type` distinguishes the variants. */
 export type WriteOperation =
   | AddOperation
@@ -108,7 +154,11 @@ export type WriteOperation =
   | DeleteOperation
   | DeleteWhereOperation
   | SaveStateOperation
-  | DeleteStateOperation;
+  | DeleteStateOperation
+  | WriteFileOperation
+  | EditFileOperation
+  | RenameFileOperation
+  | DeleteFileOperation;
 
 /** The result of one operation. */
 export interface WriteResult {
@@ -116,7 +166,7 @@ export interface WriteResult {
   readonly id: string;
   /** Revision at which the item or the state was written. 0: nothing was written. */
   readonly revision: number;
-  /** Version of the state that was saved. 0: none was. */
+  /** Version of the state that was saved, or of the file that was written or renamed. 0: none was. */
   readonly version: number;
   /** The createTime of the item or the state that was written. */
   readonly createTime?: Time | undefined;
@@ -126,10 +176,12 @@ export interface WriteResult {
   readonly expireTime?: Time | undefined;
   /** Whether an item was skipped because its id exists. */
   readonly skipped: boolean;
-  /** Number of items or states that were deleted, without derived ones. */
+  /** Number of items, states or files that were deleted, without derived ones. */
   readonly deletedCount: number;
   /** Number of other items that were deleted because they were made only from those. */
   readonly derivedCount: number;
+  /** Number of files that were renamed. */
+  readonly renamedCount: number;
 }
 
 /** What a batch wrote. */
@@ -187,6 +239,26 @@ function variantFrom(operation: WriteOperation): MessageInitShape<typeof WriteOp
       const expectedVersion = given(operation.expectedVersion, int64From, "expectedVersion");
       return { case: "deleteState", value: { key, expectedVersion, allowMissing } };
     }
+    case "write_file": {
+      const { path, content, expectedSha256 = "" } = operation;
+      const expectedVersion = given(operation.expectedVersion, int64From, "expectedVersion");
+      return { case: "writeFile", value: { path, content, expectedVersion, expectedSha256 } };
+    }
+    case "edit_file": {
+      const { path, expectedSha256 = "" } = operation;
+      const expectedVersion = given(operation.expectedVersion, int64From, "expectedVersion");
+      return { case: "editFile", value: { path, edit: editFrom(operation.edit), expectedVersion, expectedSha256 } };
+    }
+    case "rename_file": {
+      const { path, newPath } = operation;
+      const expectedVersion = given(operation.expectedVersion, int64From, "expectedVersion");
+      return { case: "renameFile", value: { path, newPath, expectedVersion } };
+    }
+    case "delete_file": {
+      const { path, recursive = false } = operation;
+      const expectedVersion = given(operation.expectedVersion, int64From, "expectedVersion");
+      return { case: "deleteFile", value: { path, recursive, expectedVersion } };
+    }
   }
 }
 
@@ -207,5 +279,6 @@ function resultTo(result: ProtoResult): WriteResult {
     skipped: result.skipped,
     deletedCount: Number(result.deletedCount),
     derivedCount: Number(result.derivedCount),
+    renamedCount: Number(result.renamedCount),
   };
 }

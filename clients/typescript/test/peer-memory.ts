@@ -87,7 +87,14 @@ function operationOf({ operation }: Operation, index: number): WriteOperation {
   if (type === "save_state") {
     required(fields["value"], `${where}.saveState.value`);
   }
-  const named = { delete: { id: "" }, save_state: { key: "" }, delete_state: { key: "" } }[type];
+  if (type === "edit_file") {
+    required(fields["edit"], `${where}.editFile.edit`);
+  }
+  const named = {
+    ...{ delete: { id: "" }, save_state: { key: "" }, delete_state: { key: "" } },
+    ...{ write_file: { path: "", content: "" }, edit_file: { path: "" } },
+    ...{ rename_file: { path: "", newPath: "" }, delete_file: { path: "" } },
+  }[type];
   return { type, ...named, ...fields } as unknown as WriteOperation;
 }
 
@@ -116,7 +123,7 @@ async function watched(client: MemoryClient, options: WatchOptions, take: number
 }
 
 /** With what `update` empties a field; those not named here cannot be emptied. */
-const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null, importance: null };
+const ITEM_CLEARED = { sessionId: "", labels: {}, metadata: {}, expireTime: null, importance: null, index: null };
 
 /** One batch of an import. */
 interface Batch {

@@ -59,6 +59,7 @@ const SENT: Readonly<Record<string, readonly string[]>> = {
     "metadata",
     "embedding",
     "importance",
+    "index",
     "provenance",
     "kind",
     "facetJson",

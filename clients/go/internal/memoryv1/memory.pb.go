@@ -568,7 +568,11 @@ type MemoryItem struct {
 	// Who wrote this version of the item, where its content comes from, and how far it is trusted. When
 	// added: the writer's claims. Unset in a response: the writer had no name and made no claims; the
 	// trust is 1.
-	Provenance    *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
+	Provenance *Provenance `protobuf:"bytes,18,opt,name=provenance,proto3" json:"provenance,omitempty"`
+	// The text that searches see in place of the content, by words and by vectors. The content is returned
+	// unchanged. Empty: none, so that searches never find the item; it has no embedding then. Unset: the
+	// content is searched. At most 64 KiB.
+	Index         *string `protobuf:"bytes,19,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -742,6 +746,13 @@ func (x *MemoryItem) GetProvenance() *Provenance {
 		return x.Provenance
 	}
 	return nil
+}
+
+func (x *MemoryItem) GetIndex() string {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return ""
 }
 
 type isMemoryItem_Content interface {
@@ -4254,6 +4265,10 @@ type WriteOperation struct {
 	//	*WriteOperation_DeleteWhere
 	//	*WriteOperation_SaveState
 	//	*WriteOperation_DeleteState
+	//	*WriteOperation_WriteFile
+	//	*WriteOperation_EditFile
+	//	*WriteOperation_RenameFile
+	//	*WriteOperation_DeleteFile
 	Operation     isWriteOperation_Operation `protobuf_oneof:"operation"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4350,6 +4365,42 @@ func (x *WriteOperation) GetDeleteState() *DeleteStateOperation {
 	return nil
 }
 
+func (x *WriteOperation) GetWriteFile() *WriteFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_WriteFile); ok {
+			return x.WriteFile
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetEditFile() *EditFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_EditFile); ok {
+			return x.EditFile
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetRenameFile() *RenameFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_RenameFile); ok {
+			return x.RenameFile
+		}
+	}
+	return nil
+}
+
+func (x *WriteOperation) GetDeleteFile() *DeleteFileOperation {
+	if x != nil {
+		if x, ok := x.Operation.(*WriteOperation_DeleteFile); ok {
+			return x.DeleteFile
+		}
+	}
+	return nil
+}
+
 type isWriteOperation_Operation interface {
 	isWriteOperation_Operation()
 }
@@ -4385,6 +4436,27 @@ type WriteOperation_DeleteState struct {
 	DeleteState *DeleteStateOperation `protobuf:"bytes,6,opt,name=delete_state,json=deleteState,proto3,oneof"`
 }
 
+type WriteOperation_WriteFile struct {
+	// Writes a file, as FileService/WriteFile does. Of the operations on files, none may name the path of
+	// another, nor a folder of it.
+	WriteFile *WriteFileOperation `protobuf:"bytes,8,opt,name=write_file,json=writeFile,proto3,oneof"`
+}
+
+type WriteOperation_EditFile struct {
+	// Edits a file, as FileService/EditFile does.
+	EditFile *EditFileOperation `protobuf:"bytes,9,opt,name=edit_file,json=editFile,proto3,oneof"`
+}
+
+type WriteOperation_RenameFile struct {
+	// Renames a file or a folder, as FileService/RenameFile does.
+	RenameFile *RenameFileOperation `protobuf:"bytes,10,opt,name=rename_file,json=renameFile,proto3,oneof"`
+}
+
+type WriteOperation_DeleteFile struct {
+	// Deletes a file or a folder, as FileService/DeleteFile does.
+	DeleteFile *DeleteFileOperation `protobuf:"bytes,11,opt,name=delete_file,json=deleteFile,proto3,oneof"`
+}
+
 func (*WriteOperation_Add) isWriteOperation_Operation() {}
 
 func (*WriteOperation_Update) isWriteOperation_Operation() {}
@@ -4396,6 +4468,14 @@ func (*WriteOperation_DeleteWhere) isWriteOperation_Operation() {}
 func (*WriteOperation_SaveState) isWriteOperation_Operation() {}
 
 func (*WriteOperation_DeleteState) isWriteOperation_Operation() {}
+
+func (*WriteOperation_WriteFile) isWriteOperation_Operation() {}
+
+func (*WriteOperation_EditFile) isWriteOperation_Operation() {}
+
+func (*WriteOperation_RenameFile) isWriteOperation_Operation() {}
+
+func (*WriteOperation_DeleteFile) isWriteOperation_Operation() {}
 
 // AddOperation adds an item.
 type AddOperation struct {
@@ -4838,6 +4918,340 @@ func (x *DeleteStateOperation) GetAllowMissing() bool {
 	return false
 }
 
+// WriteFileOperation writes a file. The fields are those of WriteFileRequest.
+type WriteFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The content.
+	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// Write only if this is the file's current version. 0: only if the file does not exist. Unset: write
+	// unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// Write only if this is the SHA-256 of the current content, in hexadecimal. Empty: write
+	// unconditionally.
+	ExpectedSha256 string `protobuf:"bytes,4,opt,name=expected_sha256,json=expectedSha256,proto3" json:"expected_sha256,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *WriteFileOperation) Reset() {
+	*x = WriteFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteFileOperation) ProtoMessage() {}
+
+func (x *WriteFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteFileOperation.ProtoReflect.Descriptor instead.
+func (*WriteFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *WriteFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WriteFileOperation) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+func (x *WriteFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *WriteFileOperation) GetExpectedSha256() string {
+	if x != nil {
+		return x.ExpectedSha256
+	}
+	return ""
+}
+
+// EditFileOperation edits a file. The fields are those of EditFileRequest.
+type EditFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The change. Required.
+	//
+	// Types that are valid to be assigned to Edit:
+	//
+	//	*EditFileOperation_Replace
+	//	*EditFileOperation_Insert
+	//	*EditFileOperation_Append
+	Edit isEditFileOperation_Edit `protobuf_oneof:"edit"`
+	// Edit only if this is the file's current version. Unset: edit unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,5,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	// Edit only if this is the SHA-256 of the current content, in hexadecimal. Empty: edit unconditionally.
+	ExpectedSha256 string `protobuf:"bytes,6,opt,name=expected_sha256,json=expectedSha256,proto3" json:"expected_sha256,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *EditFileOperation) Reset() {
+	*x = EditFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EditFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditFileOperation) ProtoMessage() {}
+
+func (x *EditFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditFileOperation.ProtoReflect.Descriptor instead.
+func (*EditFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *EditFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *EditFileOperation) GetEdit() isEditFileOperation_Edit {
+	if x != nil {
+		return x.Edit
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetReplace() *ReplaceText {
+	if x != nil {
+		if x, ok := x.Edit.(*EditFileOperation_Replace); ok {
+			return x.Replace
+		}
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetInsert() *InsertText {
+	if x != nil {
+		if x, ok := x.Edit.(*EditFileOperation_Insert); ok {
+			return x.Insert
+		}
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetAppend() *AppendText {
+	if x != nil {
+		if x, ok := x.Edit.(*EditFileOperation_Append); ok {
+			return x.Append
+		}
+	}
+	return nil
+}
+
+func (x *EditFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *EditFileOperation) GetExpectedSha256() string {
+	if x != nil {
+		return x.ExpectedSha256
+	}
+	return ""
+}
+
+type isEditFileOperation_Edit interface {
+	isEditFileOperation_Edit()
+}
+
+type EditFileOperation_Replace struct {
+	// Replaces a text that occurs exactly once.
+	Replace *ReplaceText `protobuf:"bytes,2,opt,name=replace,proto3,oneof"`
+}
+
+type EditFileOperation_Insert struct {
+	// Inserts lines.
+	Insert *InsertText `protobuf:"bytes,3,opt,name=insert,proto3,oneof"`
+}
+
+type EditFileOperation_Append struct {
+	// Adds to the end.
+	Append *AppendText `protobuf:"bytes,4,opt,name=append,proto3,oneof"`
+}
+
+func (*EditFileOperation_Replace) isEditFileOperation_Edit() {}
+
+func (*EditFileOperation_Insert) isEditFileOperation_Edit() {}
+
+func (*EditFileOperation_Append) isEditFileOperation_Edit() {}
+
+// RenameFileOperation renames a file or a folder. The fields are those of RenameFileRequest.
+type RenameFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file or the folder. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The new path. Required.
+	NewPath string `protobuf:"bytes,2,opt,name=new_path,json=newPath,proto3" json:"new_path,omitempty"`
+	// Rename only if this is the file's current version. Unset: rename unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *RenameFileOperation) Reset() {
+	*x = RenameFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameFileOperation) ProtoMessage() {}
+
+func (x *RenameFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameFileOperation.ProtoReflect.Descriptor instead.
+func (*RenameFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *RenameFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RenameFileOperation) GetNewPath() string {
+	if x != nil {
+		return x.NewPath
+	}
+	return ""
+}
+
+func (x *RenameFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+// DeleteFileOperation deletes a file or a folder. The fields are those of DeleteFileRequest.
+type DeleteFileOperation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of the file or the folder. Required.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Delete a folder with everything below it.
+	Recursive bool `protobuf:"varint,2,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	// Delete only if this is the file's current version. Unset: delete unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DeleteFileOperation) Reset() {
+	*x = DeleteFileOperation{}
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteFileOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteFileOperation) ProtoMessage() {}
+
+func (x *DeleteFileOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteFileOperation.ProtoReflect.Descriptor instead.
+func (*DeleteFileOperation) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *DeleteFileOperation) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DeleteFileOperation) GetRecursive() bool {
+	if x != nil {
+		return x.Recursive
+	}
+	return false
+}
+
+func (x *DeleteFileOperation) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
 // BatchWriteResponse is the result of BatchWrite.
 type BatchWriteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4853,7 +5267,7 @@ type BatchWriteResponse struct {
 
 func (x *BatchWriteResponse) Reset() {
 	*x = BatchWriteResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4865,7 +5279,7 @@ func (x *BatchWriteResponse) String() string {
 func (*BatchWriteResponse) ProtoMessage() {}
 
 func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[49]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4878,7 +5292,7 @@ func (x *BatchWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchWriteResponse.ProtoReflect.Descriptor instead.
 func (*BatchWriteResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{49}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BatchWriteResponse) GetResults() []*WriteResult {
@@ -4909,9 +5323,9 @@ type WriteResult struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The revision at which the item or the state was written. 0: nothing was written.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The version of the state that was saved.
+	// The version of the state that was saved, or of the file that was written or renamed.
 	Version int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// The create_time of the item or the state that was written. UTC.
+	// The create_time of the item, the state or the file that was written. UTC.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The time of the write. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -4919,17 +5333,19 @@ type WriteResult struct {
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether an item was skipped because its id exists.
 	Skipped bool `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// The number of items or states that were deleted, without derived ones.
+	// The number of items, states or files that were deleted, without derived ones.
 	DeletedCount int64 `protobuf:"varint,8,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// The number of other items that were deleted because they were made only from those.
-	DerivedCount  int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
+	DerivedCount int64 `protobuf:"varint,9,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
+	// The number of files that were renamed.
+	RenamedCount  int64 `protobuf:"varint,10,opt,name=renamed_count,json=renamedCount,proto3" json:"renamed_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4941,7 +5357,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[50]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4954,7 +5370,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{50}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WriteResult) GetId() string {
@@ -5020,6 +5436,13 @@ func (x *WriteResult) GetDerivedCount() int64 {
 	return 0
 }
 
+func (x *WriteResult) GetRenamedCount() int64 {
+	if x != nil {
+		return x.RenamedCount
+	}
+	return 0
+}
+
 // ResetRequest names the namespace to empty.
 type ResetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5033,7 +5456,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5045,7 +5468,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[51]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5058,7 +5481,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{51}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ResetRequest) GetNamespace() string {
@@ -5090,7 +5513,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5102,7 +5525,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[52]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5115,7 +5538,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{52}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ResetResponse) GetRemovedCount() int64 {
@@ -5155,7 +5578,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5167,7 +5590,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[53]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5180,7 +5603,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{53}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WatchRequest) GetNamespace() string {
@@ -5217,7 +5640,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5652,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[54]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5665,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{54}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WatchResponse) GetChange() *Change {
@@ -5282,7 +5705,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5294,7 +5717,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[55]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5307,7 +5730,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{55}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Change) GetType() ChangeType {
@@ -5367,7 +5790,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5379,7 +5802,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[56]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5392,7 +5815,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{56}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ExportRequest) GetNamespace() string {
@@ -5434,7 +5857,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5446,7 +5869,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[57]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5459,7 +5882,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{57}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ExportResponse) GetRecord() isExportResponse_Record {
@@ -5525,7 +5948,7 @@ type ReplaceText struct {
 
 func (x *ReplaceText) Reset() {
 	*x = ReplaceText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5537,7 +5960,7 @@ func (x *ReplaceText) String() string {
 func (*ReplaceText) ProtoMessage() {}
 
 func (x *ReplaceText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[58]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5550,7 +5973,7 @@ func (x *ReplaceText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceText.ProtoReflect.Descriptor instead.
 func (*ReplaceText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{58}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReplaceText) GetOldText() string {
@@ -5580,7 +6003,7 @@ type InsertText struct {
 
 func (x *InsertText) Reset() {
 	*x = InsertText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5592,7 +6015,7 @@ func (x *InsertText) String() string {
 func (*InsertText) ProtoMessage() {}
 
 func (x *InsertText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[59]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5605,7 +6028,7 @@ func (x *InsertText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertText.ProtoReflect.Descriptor instead.
 func (*InsertText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{59}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *InsertText) GetAfterLine() int32 {
@@ -5633,7 +6056,7 @@ type AppendText struct {
 
 func (x *AppendText) Reset() {
 	*x = AppendText{}
-	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5645,7 +6068,7 @@ func (x *AppendText) String() string {
 func (*AppendText) ProtoMessage() {}
 
 func (x *AppendText) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_memory_proto_msgTypes[60]
+	mi := &file_memory_service_v1_memory_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5658,7 +6081,7 @@ func (x *AppendText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendText.ProtoReflect.Descriptor instead.
 func (*AppendText) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{60}
+	return file_memory_service_v1_memory_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AppendText) GetText() string {
@@ -5672,7 +6095,7 @@ var File_memory_service_v1_memory_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\xd1\a\n" +
+	"\x1ememory_service/v1/memory.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmemory_service/v1/state.proto\"\xf6\a\n" +
 	"\n" +
 	"MemoryItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
@@ -5702,12 +6125,14 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"importance\x88\x01\x01\x12=\n" +
 	"\n" +
 	"provenance\x18\x12 \x01(\v2\x1d.memory_service.v1.ProvenanceR\n" +
-	"provenance\x1a9\n" +
+	"provenance\x12\x19\n" +
+	"\x05index\x18\x13 \x01(\tH\x02R\x05index\x88\x01\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
 	"\acontentB\r\n" +
-	"\v_importance\"\xb4\x02\n" +
+	"\v_importanceB\b\n" +
+	"\x06_index\"\xb4\x02\n" +
 	"\n" +
 	"Provenance\x12\x16\n" +
 	"\x06writer\x18\x01 \x01(\tR\x06writer\x12#\n" +
@@ -6023,7 +6448,7 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"operations\x18\x02 \x03(\v2!.memory_service.v1.WriteOperationR\n" +
 	"operations\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"\xb2\x03\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"\xd5\x05\n" +
 	"\x0eWriteOperation\x123\n" +
 	"\x03add\x18\x01 \x01(\v2\x1f.memory_service.v1.AddOperationH\x00R\x03add\x12<\n" +
 	"\x06update\x18\x02 \x01(\v2\".memory_service.v1.UpdateOperationH\x00R\x06update\x12<\n" +
@@ -6031,7 +6456,15 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\fdelete_where\x18\x04 \x01(\v2'.memory_service.v1.DeleteWhereOperationH\x00R\vdeleteWhere\x12F\n" +
 	"\n" +
 	"save_state\x18\x05 \x01(\v2%.memory_service.v1.SaveStateOperationH\x00R\tsaveState\x12L\n" +
-	"\fdelete_state\x18\x06 \x01(\v2'.memory_service.v1.DeleteStateOperationH\x00R\vdeleteStateB\v\n" +
+	"\fdelete_state\x18\x06 \x01(\v2'.memory_service.v1.DeleteStateOperationH\x00R\vdeleteState\x12F\n" +
+	"\n" +
+	"write_file\x18\b \x01(\v2%.memory_service.v1.WriteFileOperationH\x00R\twriteFile\x12C\n" +
+	"\tedit_file\x18\t \x01(\v2$.memory_service.v1.EditFileOperationH\x00R\beditFile\x12I\n" +
+	"\vrename_file\x18\n" +
+	" \x01(\v2&.memory_service.v1.RenameFileOperationH\x00R\n" +
+	"renameFile\x12I\n" +
+	"\vdelete_file\x18\v \x01(\v2&.memory_service.v1.DeleteFileOperationH\x00R\n" +
+	"deleteFileB\v\n" +
 	"\toperation\"\x84\x01\n" +
 	"\fAddOperation\x121\n" +
 	"\x04item\x18\x01 \x01(\v2\x1d.memory_service.v1.MemoryItemR\x04item\x12A\n" +
@@ -6073,11 +6506,36 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x10expected_version\x18\x02 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12#\n" +
 	"\rallow_missing\x18\x03 \x01(\bR\fallowMissingB\x13\n" +
+	"\x11_expected_version\"\xb0\x01\n" +
+	"\x12WriteFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\tR\acontent\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12'\n" +
+	"\x0fexpected_sha256\x18\x04 \x01(\tR\x0eexpectedSha256B\x13\n" +
+	"\x11_expected_version\"\xcb\x02\n" +
+	"\x11EditFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12:\n" +
+	"\areplace\x18\x02 \x01(\v2\x1e.memory_service.v1.ReplaceTextH\x00R\areplace\x127\n" +
+	"\x06insert\x18\x03 \x01(\v2\x1d.memory_service.v1.InsertTextH\x00R\x06insert\x127\n" +
+	"\x06append\x18\x04 \x01(\v2\x1d.memory_service.v1.AppendTextH\x00R\x06append\x12.\n" +
+	"\x10expected_version\x18\x05 \x01(\x03H\x01R\x0fexpectedVersion\x88\x01\x01\x12'\n" +
+	"\x0fexpected_sha256\x18\x06 \x01(\tR\x0eexpectedSha256B\x06\n" +
+	"\x04editB\x13\n" +
+	"\x11_expected_version\"\x89\x01\n" +
+	"\x13RenameFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x19\n" +
+	"\bnew_path\x18\x02 \x01(\tR\anewPath\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
+	"\x11_expected_version\"\x8c\x01\n" +
+	"\x13DeleteFileOperation\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1c\n" +
+	"\trecursive\x18\x02 \x01(\bR\trecursive\x12.\n" +
+	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
 	"\x11_expected_version\"\xa6\x01\n" +
 	"\x12BatchWriteResponse\x128\n" +
 	"\aresults\x18\x01 \x03(\v2\x1e.memory_service.v1.WriteResultR\aresults\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xee\x02\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\x93\x03\n" +
 	"\vWriteResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x18\n" +
@@ -6090,7 +6548,9 @@ const file_memory_service_v1_memory_proto_rawDesc = "" +
 	"expireTime\x12\x18\n" +
 	"\askipped\x18\a \x01(\bR\askipped\x12#\n" +
 	"\rdeleted_count\x18\b \x01(\x03R\fdeletedCount\x12#\n" +
-	"\rderived_count\x18\t \x01(\x03R\fderivedCount\"K\n" +
+	"\rderived_count\x18\t \x01(\x03R\fderivedCount\x12#\n" +
+	"\rrenamed_count\x18\n" +
+	" \x01(\x03R\frenamedCount\"K\n" +
 	"\fResetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -6227,7 +6687,7 @@ func file_memory_service_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_memory_service_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_memory_service_v1_memory_proto_goTypes = []any{
 	(ItemKind)(0),                    // 0: memory_service.v1.ItemKind
 	(SourceKind)(0),                  // 1: memory_service.v1.SourceKind
@@ -6285,56 +6745,60 @@ var file_memory_service_v1_memory_proto_goTypes = []any{
 	(*DeleteWhereOperation)(nil),     // 53: memory_service.v1.DeleteWhereOperation
 	(*SaveStateOperation)(nil),       // 54: memory_service.v1.SaveStateOperation
 	(*DeleteStateOperation)(nil),     // 55: memory_service.v1.DeleteStateOperation
-	(*BatchWriteResponse)(nil),       // 56: memory_service.v1.BatchWriteResponse
-	(*WriteResult)(nil),              // 57: memory_service.v1.WriteResult
-	(*ResetRequest)(nil),             // 58: memory_service.v1.ResetRequest
-	(*ResetResponse)(nil),            // 59: memory_service.v1.ResetResponse
-	(*WatchRequest)(nil),             // 60: memory_service.v1.WatchRequest
-	(*WatchResponse)(nil),            // 61: memory_service.v1.WatchResponse
-	(*Change)(nil),                   // 62: memory_service.v1.Change
-	(*ExportRequest)(nil),            // 63: memory_service.v1.ExportRequest
-	(*ExportResponse)(nil),           // 64: memory_service.v1.ExportResponse
-	(*ReplaceText)(nil),              // 65: memory_service.v1.ReplaceText
-	(*InsertText)(nil),               // 66: memory_service.v1.InsertText
-	(*AppendText)(nil),               // 67: memory_service.v1.AppendText
-	nil,                              // 68: memory_service.v1.MemoryItem.LabelsEntry
-	nil,                              // 69: memory_service.v1.RetrieveOptions.LabelsEntry
-	nil,                              // 70: memory_service.v1.ListRequest.LabelsEntry
-	nil,                              // 71: memory_service.v1.DeleteWhereRequest.LabelsEntry
-	nil,                              // 72: memory_service.v1.DeleteWhereOperation.LabelsEntry
-	(*structpb.Struct)(nil),          // 73: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil),    // 74: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),      // 75: google.protobuf.Duration
-	(*structpb.Value)(nil),           // 76: google.protobuf.Value
-	(*StateEntry)(nil),               // 77: memory_service.v1.StateEntry
-	(VersionKind)(0),                 // 78: memory_service.v1.VersionKind
-	(*fieldmaskpb.FieldMask)(nil),    // 79: google.protobuf.FieldMask
+	(*WriteFileOperation)(nil),       // 56: memory_service.v1.WriteFileOperation
+	(*EditFileOperation)(nil),        // 57: memory_service.v1.EditFileOperation
+	(*RenameFileOperation)(nil),      // 58: memory_service.v1.RenameFileOperation
+	(*DeleteFileOperation)(nil),      // 59: memory_service.v1.DeleteFileOperation
+	(*BatchWriteResponse)(nil),       // 60: memory_service.v1.BatchWriteResponse
+	(*WriteResult)(nil),              // 61: memory_service.v1.WriteResult
+	(*ResetRequest)(nil),             // 62: memory_service.v1.ResetRequest
+	(*ResetResponse)(nil),            // 63: memory_service.v1.ResetResponse
+	(*WatchRequest)(nil),             // 64: memory_service.v1.WatchRequest
+	(*WatchResponse)(nil),            // 65: memory_service.v1.WatchResponse
+	(*Change)(nil),                   // 66: memory_service.v1.Change
+	(*ExportRequest)(nil),            // 67: memory_service.v1.ExportRequest
+	(*ExportResponse)(nil),           // 68: memory_service.v1.ExportResponse
+	(*ReplaceText)(nil),              // 69: memory_service.v1.ReplaceText
+	(*InsertText)(nil),               // 70: memory_service.v1.InsertText
+	(*AppendText)(nil),               // 71: memory_service.v1.AppendText
+	nil,                              // 72: memory_service.v1.MemoryItem.LabelsEntry
+	nil,                              // 73: memory_service.v1.RetrieveOptions.LabelsEntry
+	nil,                              // 74: memory_service.v1.ListRequest.LabelsEntry
+	nil,                              // 75: memory_service.v1.DeleteWhereRequest.LabelsEntry
+	nil,                              // 76: memory_service.v1.DeleteWhereOperation.LabelsEntry
+	(*structpb.Struct)(nil),          // 77: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil),    // 78: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 79: google.protobuf.Duration
+	(*structpb.Value)(nil),           // 80: google.protobuf.Value
+	(*StateEntry)(nil),               // 81: memory_service.v1.StateEntry
+	(VersionKind)(0),                 // 82: memory_service.v1.VersionKind
+	(*fieldmaskpb.FieldMask)(nil),    // 83: google.protobuf.FieldMask
 }
 var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	10,  // 0: memory_service.v1.MemoryItem.chat_message:type_name -> memory_service.v1.ChatMessage
 	15,  // 1: memory_service.v1.MemoryItem.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	73,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
-	74,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
-	74,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
-	74,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
-	68,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
-	73,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
+	77,  // 2: memory_service.v1.MemoryItem.data:type_name -> google.protobuf.Struct
+	78,  // 3: memory_service.v1.MemoryItem.create_time:type_name -> google.protobuf.Timestamp
+	78,  // 4: memory_service.v1.MemoryItem.update_time:type_name -> google.protobuf.Timestamp
+	78,  // 5: memory_service.v1.MemoryItem.expire_time:type_name -> google.protobuf.Timestamp
+	72,  // 6: memory_service.v1.MemoryItem.labels:type_name -> memory_service.v1.MemoryItem.LabelsEntry
+	77,  // 7: memory_service.v1.MemoryItem.metadata:type_name -> google.protobuf.Struct
 	9,   // 8: memory_service.v1.MemoryItem.embedding:type_name -> memory_service.v1.Embedding
-	75,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
+	79,  // 9: memory_service.v1.MemoryItem.ttl:type_name -> google.protobuf.Duration
 	0,   // 10: memory_service.v1.MemoryItem.kind:type_name -> memory_service.v1.ItemKind
 	8,   // 11: memory_service.v1.MemoryItem.provenance:type_name -> memory_service.v1.Provenance
 	1,   // 12: memory_service.v1.Provenance.source:type_name -> memory_service.v1.SourceKind
-	74,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
+	78,  // 13: memory_service.v1.Provenance.write_time:type_name -> google.protobuf.Timestamp
 	2,   // 14: memory_service.v1.ChatMessage.role:type_name -> memory_service.v1.Role
 	11,  // 15: memory_service.v1.ChatMessage.model:type_name -> memory_service.v1.Model
 	12,  // 16: memory_service.v1.ChatMessage.parts:type_name -> memory_service.v1.Part
-	74,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
-	73,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
+	78,  // 17: memory_service.v1.ChatMessage.create_time:type_name -> google.protobuf.Timestamp
+	77,  // 18: memory_service.v1.Part.data:type_name -> google.protobuf.Struct
 	13,  // 19: memory_service.v1.Part.binary:type_name -> memory_service.v1.BinaryPart
 	14,  // 20: memory_service.v1.Part.tool_call:type_name -> memory_service.v1.ToolCall
 	15,  // 21: memory_service.v1.Part.tool_call_result:type_name -> memory_service.v1.ToolCallResult
-	73,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
-	76,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
+	77,  // 22: memory_service.v1.ToolCall.arguments:type_name -> google.protobuf.Struct
+	80,  // 23: memory_service.v1.ToolCallResult.result:type_name -> google.protobuf.Value
 	7,   // 24: memory_service.v1.AddRequest.item:type_name -> memory_service.v1.MemoryItem
 	3,   // 25: memory_service.v1.AddRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	7,   // 26: memory_service.v1.AddResponse.item:type_name -> memory_service.v1.MemoryItem
@@ -6344,19 +6808,19 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	7,   // 30: memory_service.v1.BatchAddResponse.items:type_name -> memory_service.v1.MemoryItem
 	29,  // 31: memory_service.v1.BatchAddResponse.degraded:type_name -> memory_service.v1.Degradation
 	7,   // 32: memory_service.v1.ImportRequest.items:type_name -> memory_service.v1.MemoryItem
-	77,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
+	81,  // 33: memory_service.v1.ImportRequest.states:type_name -> memory_service.v1.StateEntry
 	3,   // 34: memory_service.v1.ImportRequest.on_duplicate:type_name -> memory_service.v1.OnDuplicate
 	29,  // 35: memory_service.v1.ImportResponse.degraded:type_name -> memory_service.v1.Degradation
 	9,   // 36: memory_service.v1.RetrieveOptions.query_embedding:type_name -> memory_service.v1.Embedding
-	69,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
-	74,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
-	74,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
+	73,  // 37: memory_service.v1.RetrieveOptions.labels:type_name -> memory_service.v1.RetrieveOptions.LabelsEntry
+	78,  // 38: memory_service.v1.RetrieveOptions.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 39: memory_service.v1.RetrieveOptions.end_time:type_name -> google.protobuf.Timestamp
 	4,   // 40: memory_service.v1.RetrieveOptions.mode:type_name -> memory_service.v1.RetrieveMode
 	0,   // 41: memory_service.v1.RetrieveOptions.kinds:type_name -> memory_service.v1.ItemKind
-	74,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
+	78,  // 42: memory_service.v1.RetrieveOptions.now:type_name -> google.protobuf.Timestamp
 	23,  // 43: memory_service.v1.RetrieveOptions.weights:type_name -> memory_service.v1.ScoreWeights
 	1,   // 44: memory_service.v1.RetrieveOptions.sources:type_name -> memory_service.v1.SourceKind
-	75,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
+	79,  // 45: memory_service.v1.ScoreWeights.recency_half_life:type_name -> google.protobuf.Duration
 	22,  // 46: memory_service.v1.RetrieveRequest.options:type_name -> memory_service.v1.RetrieveOptions
 	26,  // 47: memory_service.v1.RetrieveResponse.results:type_name -> memory_service.v1.RetrieveResult
 	29,  // 48: memory_service.v1.RetrieveResponse.degraded:type_name -> memory_service.v1.Degradation
@@ -6367,25 +6831,25 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	28,  // 53: memory_service.v1.Explanation.contributions:type_name -> memory_service.v1.Contribution
 	5,   // 54: memory_service.v1.Degradation.reason:type_name -> memory_service.v1.DegradationReason
 	7,   // 55: memory_service.v1.GetResponse.item:type_name -> memory_service.v1.MemoryItem
-	78,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
-	74,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
+	82,  // 56: memory_service.v1.ItemVersion.kind:type_name -> memory_service.v1.VersionKind
+	78,  // 57: memory_service.v1.ItemVersion.time:type_name -> google.protobuf.Timestamp
 	7,   // 58: memory_service.v1.ItemVersion.item:type_name -> memory_service.v1.MemoryItem
 	32,  // 59: memory_service.v1.ListItemVersionsResponse.versions:type_name -> memory_service.v1.ItemVersion
-	70,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
-	74,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
-	74,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
+	74,  // 60: memory_service.v1.ListRequest.labels:type_name -> memory_service.v1.ListRequest.LabelsEntry
+	78,  // 61: memory_service.v1.ListRequest.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 62: memory_service.v1.ListRequest.end_time:type_name -> google.protobuf.Timestamp
 	0,   // 63: memory_service.v1.ListRequest.kinds:type_name -> memory_service.v1.ItemKind
 	1,   // 64: memory_service.v1.ListRequest.sources:type_name -> memory_service.v1.SourceKind
 	7,   // 65: memory_service.v1.ListResponse.items:type_name -> memory_service.v1.MemoryItem
 	41,  // 66: memory_service.v1.ListLabelValuesResponse.values:type_name -> memory_service.v1.LabelValue
 	7,   // 67: memory_service.v1.UpdateRequest.item:type_name -> memory_service.v1.MemoryItem
-	79,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
+	83,  // 68: memory_service.v1.UpdateRequest.update_mask:type_name -> google.protobuf.FieldMask
 	7,   // 69: memory_service.v1.UpdateResponse.item:type_name -> memory_service.v1.MemoryItem
 	29,  // 70: memory_service.v1.UpdateResponse.degraded:type_name -> memory_service.v1.Degradation
-	71,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
+	75,  // 71: memory_service.v1.DeleteWhereRequest.labels:type_name -> memory_service.v1.DeleteWhereRequest.LabelsEntry
 	0,   // 72: memory_service.v1.DeleteWhereRequest.kinds:type_name -> memory_service.v1.ItemKind
-	74,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
-	74,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
+	78,  // 73: memory_service.v1.DeleteWhereRequest.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 74: memory_service.v1.DeleteWhereRequest.end_time:type_name -> google.protobuf.Timestamp
 	49,  // 75: memory_service.v1.BatchWriteRequest.operations:type_name -> memory_service.v1.WriteOperation
 	50,  // 76: memory_service.v1.WriteOperation.add:type_name -> memory_service.v1.AddOperation
 	51,  // 77: memory_service.v1.WriteOperation.update:type_name -> memory_service.v1.UpdateOperation
@@ -6393,65 +6857,72 @@ var file_memory_service_v1_memory_proto_depIdxs = []int32{
 	53,  // 79: memory_service.v1.WriteOperation.delete_where:type_name -> memory_service.v1.DeleteWhereOperation
 	54,  // 80: memory_service.v1.WriteOperation.save_state:type_name -> memory_service.v1.SaveStateOperation
 	55,  // 81: memory_service.v1.WriteOperation.delete_state:type_name -> memory_service.v1.DeleteStateOperation
-	7,   // 82: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
-	3,   // 83: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
-	7,   // 84: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
-	79,  // 85: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
-	72,  // 86: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
-	0,   // 87: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
-	74,  // 88: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
-	74,  // 89: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
-	76,  // 90: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
-	75,  // 91: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
-	57,  // 92: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
-	29,  // 93: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
-	74,  // 94: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
-	74,  // 95: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
-	74,  // 96: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
-	75,  // 97: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	62,  // 98: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
-	6,   // 99: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
-	7,   // 100: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
-	77,  // 101: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
-	7,   // 102: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
-	77,  // 103: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
-	16,  // 104: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
-	18,  // 105: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
-	20,  // 106: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
-	24,  // 107: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
-	30,  // 108: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
-	33,  // 109: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
-	35,  // 110: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
-	37,  // 111: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
-	39,  // 112: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
-	42,  // 113: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
-	44,  // 114: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
-	46,  // 115: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
-	48,  // 116: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
-	58,  // 117: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
-	60,  // 118: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
-	63,  // 119: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
-	17,  // 120: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
-	19,  // 121: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
-	21,  // 122: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
-	25,  // 123: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
-	31,  // 124: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
-	34,  // 125: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
-	36,  // 126: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
-	38,  // 127: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
-	40,  // 128: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
-	43,  // 129: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
-	45,  // 130: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
-	47,  // 131: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
-	56,  // 132: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
-	59,  // 133: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
-	61,  // 134: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
-	64,  // 135: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
-	120, // [120:136] is the sub-list for method output_type
-	104, // [104:120] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	56,  // 82: memory_service.v1.WriteOperation.write_file:type_name -> memory_service.v1.WriteFileOperation
+	57,  // 83: memory_service.v1.WriteOperation.edit_file:type_name -> memory_service.v1.EditFileOperation
+	58,  // 84: memory_service.v1.WriteOperation.rename_file:type_name -> memory_service.v1.RenameFileOperation
+	59,  // 85: memory_service.v1.WriteOperation.delete_file:type_name -> memory_service.v1.DeleteFileOperation
+	7,   // 86: memory_service.v1.AddOperation.item:type_name -> memory_service.v1.MemoryItem
+	3,   // 87: memory_service.v1.AddOperation.on_duplicate:type_name -> memory_service.v1.OnDuplicate
+	7,   // 88: memory_service.v1.UpdateOperation.item:type_name -> memory_service.v1.MemoryItem
+	83,  // 89: memory_service.v1.UpdateOperation.update_mask:type_name -> google.protobuf.FieldMask
+	76,  // 90: memory_service.v1.DeleteWhereOperation.labels:type_name -> memory_service.v1.DeleteWhereOperation.LabelsEntry
+	0,   // 91: memory_service.v1.DeleteWhereOperation.kinds:type_name -> memory_service.v1.ItemKind
+	78,  // 92: memory_service.v1.DeleteWhereOperation.start_time:type_name -> google.protobuf.Timestamp
+	78,  // 93: memory_service.v1.DeleteWhereOperation.end_time:type_name -> google.protobuf.Timestamp
+	80,  // 94: memory_service.v1.SaveStateOperation.value:type_name -> google.protobuf.Value
+	79,  // 95: memory_service.v1.SaveStateOperation.ttl:type_name -> google.protobuf.Duration
+	69,  // 96: memory_service.v1.EditFileOperation.replace:type_name -> memory_service.v1.ReplaceText
+	70,  // 97: memory_service.v1.EditFileOperation.insert:type_name -> memory_service.v1.InsertText
+	71,  // 98: memory_service.v1.EditFileOperation.append:type_name -> memory_service.v1.AppendText
+	61,  // 99: memory_service.v1.BatchWriteResponse.results:type_name -> memory_service.v1.WriteResult
+	29,  // 100: memory_service.v1.BatchWriteResponse.degraded:type_name -> memory_service.v1.Degradation
+	78,  // 101: memory_service.v1.WriteResult.create_time:type_name -> google.protobuf.Timestamp
+	78,  // 102: memory_service.v1.WriteResult.update_time:type_name -> google.protobuf.Timestamp
+	78,  // 103: memory_service.v1.WriteResult.expire_time:type_name -> google.protobuf.Timestamp
+	79,  // 104: memory_service.v1.WatchRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	66,  // 105: memory_service.v1.WatchResponse.change:type_name -> memory_service.v1.Change
+	6,   // 106: memory_service.v1.Change.type:type_name -> memory_service.v1.ChangeType
+	7,   // 107: memory_service.v1.Change.item:type_name -> memory_service.v1.MemoryItem
+	81,  // 108: memory_service.v1.Change.state:type_name -> memory_service.v1.StateEntry
+	7,   // 109: memory_service.v1.ExportResponse.item:type_name -> memory_service.v1.MemoryItem
+	81,  // 110: memory_service.v1.ExportResponse.state:type_name -> memory_service.v1.StateEntry
+	16,  // 111: memory_service.v1.MemoryService.Add:input_type -> memory_service.v1.AddRequest
+	18,  // 112: memory_service.v1.MemoryService.BatchAdd:input_type -> memory_service.v1.BatchAddRequest
+	20,  // 113: memory_service.v1.MemoryService.Import:input_type -> memory_service.v1.ImportRequest
+	24,  // 114: memory_service.v1.MemoryService.Retrieve:input_type -> memory_service.v1.RetrieveRequest
+	30,  // 115: memory_service.v1.MemoryService.Get:input_type -> memory_service.v1.GetRequest
+	33,  // 116: memory_service.v1.MemoryService.ListItemVersions:input_type -> memory_service.v1.ListItemVersionsRequest
+	35,  // 117: memory_service.v1.MemoryService.RedactVersion:input_type -> memory_service.v1.RedactVersionRequest
+	37,  // 118: memory_service.v1.MemoryService.List:input_type -> memory_service.v1.ListRequest
+	39,  // 119: memory_service.v1.MemoryService.ListLabelValues:input_type -> memory_service.v1.ListLabelValuesRequest
+	42,  // 120: memory_service.v1.MemoryService.Update:input_type -> memory_service.v1.UpdateRequest
+	44,  // 121: memory_service.v1.MemoryService.Delete:input_type -> memory_service.v1.DeleteRequest
+	46,  // 122: memory_service.v1.MemoryService.DeleteWhere:input_type -> memory_service.v1.DeleteWhereRequest
+	48,  // 123: memory_service.v1.MemoryService.BatchWrite:input_type -> memory_service.v1.BatchWriteRequest
+	62,  // 124: memory_service.v1.MemoryService.Reset:input_type -> memory_service.v1.ResetRequest
+	64,  // 125: memory_service.v1.MemoryService.Watch:input_type -> memory_service.v1.WatchRequest
+	67,  // 126: memory_service.v1.MemoryService.Export:input_type -> memory_service.v1.ExportRequest
+	17,  // 127: memory_service.v1.MemoryService.Add:output_type -> memory_service.v1.AddResponse
+	19,  // 128: memory_service.v1.MemoryService.BatchAdd:output_type -> memory_service.v1.BatchAddResponse
+	21,  // 129: memory_service.v1.MemoryService.Import:output_type -> memory_service.v1.ImportResponse
+	25,  // 130: memory_service.v1.MemoryService.Retrieve:output_type -> memory_service.v1.RetrieveResponse
+	31,  // 131: memory_service.v1.MemoryService.Get:output_type -> memory_service.v1.GetResponse
+	34,  // 132: memory_service.v1.MemoryService.ListItemVersions:output_type -> memory_service.v1.ListItemVersionsResponse
+	36,  // 133: memory_service.v1.MemoryService.RedactVersion:output_type -> memory_service.v1.RedactVersionResponse
+	38,  // 134: memory_service.v1.MemoryService.List:output_type -> memory_service.v1.ListResponse
+	40,  // 135: memory_service.v1.MemoryService.ListLabelValues:output_type -> memory_service.v1.ListLabelValuesResponse
+	43,  // 136: memory_service.v1.MemoryService.Update:output_type -> memory_service.v1.UpdateResponse
+	45,  // 137: memory_service.v1.MemoryService.Delete:output_type -> memory_service.v1.DeleteResponse
+	47,  // 138: memory_service.v1.MemoryService.DeleteWhere:output_type -> memory_service.v1.DeleteWhereResponse
+	60,  // 139: memory_service.v1.MemoryService.BatchWrite:output_type -> memory_service.v1.BatchWriteResponse
+	63,  // 140: memory_service.v1.MemoryService.Reset:output_type -> memory_service.v1.ResetResponse
+	65,  // 141: memory_service.v1.MemoryService.Watch:output_type -> memory_service.v1.WatchResponse
+	68,  // 142: memory_service.v1.MemoryService.Export:output_type -> memory_service.v1.ExportResponse
+	127, // [127:143] is the sub-list for method output_type
+	111, // [111:127] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_memory_proto_init() }
@@ -6488,13 +6959,25 @@ func file_memory_service_v1_memory_proto_init() {
 		(*WriteOperation_DeleteWhere)(nil),
 		(*WriteOperation_SaveState)(nil),
 		(*WriteOperation_DeleteState)(nil),
+		(*WriteOperation_WriteFile)(nil),
+		(*WriteOperation_EditFile)(nil),
+		(*WriteOperation_RenameFile)(nil),
+		(*WriteOperation_DeleteFile)(nil),
 	}
 	file_memory_service_v1_memory_proto_msgTypes[44].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[45].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[47].OneofWrappers = []any{}
 	file_memory_service_v1_memory_proto_msgTypes[48].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[53].OneofWrappers = []any{}
-	file_memory_service_v1_memory_proto_msgTypes[57].OneofWrappers = []any{
+	file_memory_service_v1_memory_proto_msgTypes[49].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[50].OneofWrappers = []any{
+		(*EditFileOperation_Replace)(nil),
+		(*EditFileOperation_Insert)(nil),
+		(*EditFileOperation_Append)(nil),
+	}
+	file_memory_service_v1_memory_proto_msgTypes[51].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[52].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[57].OneofWrappers = []any{}
+	file_memory_service_v1_memory_proto_msgTypes[61].OneofWrappers = []any{
 		(*ExportResponse_Item)(nil),
 		(*ExportResponse_State)(nil),
 	}
@@ -6504,7 +6987,7 @@ func file_memory_service_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_memory_proto_rawDesc), len(file_memory_service_v1_memory_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   66,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -64,6 +64,36 @@ func (f *fields) operation() memory.WriteOperation {
 		return f.child("save_state").saveStateOperation()
 	case f.has("delete_state"):
 		return f.child("delete_state").deleteStateOperation()
+	case f.has("write_file"):
+		write := f.child("write_file")
+		return &memory.WriteFileOperation{
+			Path:            write.text("path"),
+			Content:         write.text("content"),
+			ExpectedVersion: write.optionalInteger("expected_version"),
+			ExpectedSHA256:  write.text("expected_sha256"),
+		}
+	case f.has("edit_file"):
+		edit := f.child("edit_file")
+		return &memory.EditFileOperation{
+			Path:            edit.text("path"),
+			Edit:            edit.fileEdit(),
+			ExpectedVersion: edit.optionalInteger("expected_version"),
+			ExpectedSHA256:  edit.text("expected_sha256"),
+		}
+	case f.has("rename_file"):
+		rename := f.child("rename_file")
+		return &memory.RenameFileOperation{
+			Path:            rename.text("path"),
+			NewPath:         rename.text("new_path"),
+			ExpectedVersion: rename.optionalInteger("expected_version"),
+		}
+	case f.has("delete_file"):
+		removal := f.child("delete_file")
+		return &memory.DeleteFileOperation{
+			Path:            removal.text("path"),
+			Recursive:       removal.flag("recursive"),
+			ExpectedVersion: removal.optionalInteger("expected_version"),
+		}
 	}
 	return nil
 }
@@ -121,5 +151,6 @@ func writeResultOf(result memory.WriteResult) *memoryv1.WriteResult {
 		Skipped:      result.Skipped,
 		DeletedCount: result.DeletedCount,
 		DerivedCount: result.DerivedCount,
+		RenamedCount: result.RenamedCount,
 	}
 }

@@ -24,6 +24,7 @@ func (f *fields) item() *memory.Item {
 		Metadata:   f.object("metadata"),
 		Embedding:  f.embedding("embedding"),
 		Importance: f.optionalFloat("importance"),
+		Index:      f.optionalText("index"),
 		Provenance: f.child("provenance").provenance(),
 	}
 }
@@ -180,6 +181,7 @@ func itemOf(item *memory.Item) *memoryv1.MemoryItem {
 		Labels:     item.Labels,
 		Metadata:   objectOf(item.Metadata),
 		Importance: item.Importance,
+		Index:      item.Index,
 		Provenance: provenanceOf(item.Provenance),
 		Revision:   item.Revision,
 		FacetJson:  item.FacetJSON,

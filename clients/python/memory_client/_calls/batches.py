@@ -9,6 +9,7 @@ from typing import Any
 from memory_client._arguments import converting
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._calls.fields import kind_numbers, set_times, set_ttl
+from memory_client._calls.files import set_edit
 from memory_client._calls.memory import as_item, set_changes
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import degraded_to, new_item_from, on_duplicate_number, time_to
@@ -16,11 +17,15 @@ from memory_client.errors import invalid
 from memory_client.found import Found
 from memory_client.operations import (
     AddOperation,
+    DeleteFileOperation,
     DeleteOperation,
     DeleteStateOperation,
     DeleteWhereOperation,
+    EditFileOperation,
+    RenameFileOperation,
     SaveStateOperation,
     UpdateOperation,
+    WriteFileOperation,
     WriteOperation,
     WriteResult,
 )
@@ -117,6 +122,35 @@ def _set_delete_state(message: memory_pb2.DeleteStateOperation, operation: Delet
         message.expected_version = operation.expected_version
 
 
+def _set_write_file(message: memory_pb2.WriteFileOperation, operation: WriteFileOperation) -> None:
+    message.path, message.content = operation.path, operation.content
+    _set_expected(message, operation)
+
+
+def _set_edit_file(message: memory_pb2.EditFileOperation, operation: EditFileOperation) -> None:
+    message.path = operation.path
+    set_edit(message, operation.edit)
+    _set_expected(message, operation)
+
+
+def _set_expected(message: Any, operation: WriteFileOperation | EditFileOperation) -> None:
+    message.expected_sha256 = operation.expected_sha256
+    if operation.expected_version is not None:
+        message.expected_version = operation.expected_version
+
+
+def _set_rename_file(message: memory_pb2.RenameFileOperation, operation: RenameFileOperation) -> None:
+    message.path, message.new_path = operation.path, operation.new_path
+    if operation.expected_version is not None:
+        message.expected_version = operation.expected_version
+
+
+def _set_delete_file(message: memory_pb2.DeleteFileOperation, operation: DeleteFileOperation) -> None:
+    message.path, message.recursive = operation.path, operation.recursive
+    if operation.expected_version is not None:
+        message.expected_version = operation.expected_version
+
+
 _WRITERS: dict[type, tuple[str, Callable[[Any, Any], None]]] = {
     AddOperation: ("add", _set_add),
     UpdateOperation: ("update", _set_update),
@@ -124,6 +158,10 @@ _WRITERS: dict[type, tuple[str, Callable[[Any, Any], None]]] = {
     DeleteWhereOperation: ("delete_where", _set_delete_where),
     SaveStateOperation: ("save_state", _set_save_state),
     DeleteStateOperation: ("delete_state", _set_delete_state),
+    WriteFileOperation: ("write_file", _set_write_file),
+    EditFileOperation: ("edit_file", _set_edit_file),
+    RenameFileOperation: ("rename_file", _set_rename_file),
+    DeleteFileOperation: ("delete_file", _set_delete_file),
 }
 """The field of each operation, and what sets it."""
 
@@ -144,4 +182,5 @@ def _result(result: memory_pb2.WriteResult) -> WriteResult:
         skipped=result.skipped,
         deleted_count=result.deleted_count,
         derived_count=result.derived_count,
+        renamed_count=result.renamed_count,
     )

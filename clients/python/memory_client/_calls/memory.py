@@ -279,6 +279,7 @@ def update(
     ttl: timedelta | float | Unset,
     embedding: Vector | Unset,
     importance: float | Unset | None,
+    index: str | Unset | None,
     expected_revision: int | None,
     request_id: str | None,
 ) -> Call[MemoryItem]:
@@ -299,6 +300,7 @@ def update(
         "ttl": ttl,
         "embedding": embedding,
         "importance": importance,
+        "index": index,
     }
     set_changes(request, given)
     return Call(_SERVICE + "Update", request, memory_pb2.UpdateResponse, _written)
@@ -317,7 +319,7 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
         return  # In the mask but unset: the server clears it.
     if field == "content":
         set_content(item, content_from(value))
-    elif field in ("session_id", "importance"):
+    elif field in ("session_id", "importance", "index"):
         setattr(item, field, value)
     elif field == "labels":
         item.labels.update(value)

@@ -42,6 +42,7 @@ class MemoryMethods(Bound):
         metadata: Mapping[str, Any] | None = None,
         embedding: Vector | None = None,
         importance: float | None = None,
+        index: str | None = None,
         provenance: Provenance | None = None,
         ttl: timedelta | float | None = None,
         expire_time: datetime | None = None,
@@ -61,6 +62,8 @@ class MemoryMethods(Bound):
             metadata: JSON values to keep with the item.
             embedding: The content's vector. None: the server embeds the text.
             importance: 0 to 1, for searches that weigh it. None: counts as 0.5.
+            index: The text to search in place of the content, by words and by vectors. Empty: searches do
+                not find the item. None: the content.
             provenance: Where the content comes from, and how far it is trusted. None: not given.
             ttl: Time until the item expires, a timedelta or seconds. None: never.
             expire_time: When the item expires, in place of `ttl`.
@@ -88,6 +91,7 @@ class MemoryMethods(Bound):
             metadata=metadata or {},
             embedding=embedding,
             importance=importance,
+            index=index,
             provenance=provenance,
         )
         return self._transport.unary(memory.add(self._namespace, item, on_duplicate, request_id))
@@ -322,14 +326,15 @@ class MemoryMethods(Bound):
         ttl: timedelta | float | Unset = UNSET,
         embedding: Vector | Unset = UNSET,
         importance: float | Unset | None = UNSET,
+        index: str | Unset | None = UNSET,
         expected_revision: int | None = None,
         request_id: str | None = None,
     ) -> MemoryItem:
         """Change the given fields of an item; return it as written.
 
-        `labels` and `metadata` are replaced as a whole; `expire_time=None` and `importance=None` clear the
-        field. The server embeds new content that comes without an embedding. With `expected_revision`, the
-        change happens only if that is the item's revision.
+        `labels` and `metadata` are replaced as a whole; `expire_time=None`, `importance=None` and
+        `index=None` clear the field. The server embeds new content that comes without an embedding. With
+        `expected_revision`, the change happens only if that is the item's revision.
 
         Raises:
             NotFound: The namespace has no item with this id.
@@ -347,6 +352,7 @@ class MemoryMethods(Bound):
             ttl=ttl,
             embedding=embedding,
             importance=importance,
+            index=index,
             expected_revision=expected_revision,
             request_id=request_id,
         )
