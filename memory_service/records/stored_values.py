@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from memory_service.data_model import (
     NO_SETTINGS,
-    Content,
     Facet,
     Item,
     ItemKind,

@@ -95,4 +95,4 @@ def shortened_state_columns(value_chars: int) -> str:
 
 def namespace_of(row: Row) -> NamespaceInfo:
     """Return the namespace in a row of NAMESPACE_COLUMNS."""
-    return NamespaceInfo(*row[:-1], settings=settings_of(row[-1]))
+    return NamespaceInfo(*(*row[:-1], settings_of(row[-1])))
