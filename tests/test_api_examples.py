@@ -17,7 +17,6 @@ from toolchain import ROOT, run
 
 API = (ROOT / "docs" / "api.md").read_text()
 ADDRESS = "127.0.0.1:50051"
-OPEN = f'from memory_client import MemoryClient\n\nmemory = MemoryClient("{ADDRESS}", namespace="ada")\n'
 
 
 def programs(text: str) -> list[str]:
@@ -75,9 +74,8 @@ def test_an_example_of_the_readme_runs_by_itself(
     if "memory.watch(" in program:
         # It follows the namespace until it is stopped.
         program += "    break\n"
-        program = 'memory.add("Ada likes tea")\n' + program
-    if not re.search(r"\b(?:MemoryClient|MemoryManager)\(", program):
-        program = OPEN + program
+        with MemoryClient(server.address, namespace=namespace) as memory:
+            memory.add("Ada likes tea")
     program = program.replace(ADDRESS, server.address).replace('"ada"', repr(namespace))
     env = {"MEMORY_SERVICE_API_KEY": "mem_key"}
     printed = run([sys.executable, "-c", program], tmp_path, timeout_s=60, env=env)

@@ -244,7 +244,9 @@ def test_what_expires_is_gone_with_its_link(talk: Talk) -> None:
 
 
 def test_the_newest_messages_come_first_with_the_first_responses_and_their_number(talk: Talk) -> None:
-    messages = [talk.say(f"m{n}", create_time=Timestamp(seconds=1000 - n)) for n in range(7)]
+    shuffled = (3, 0, 6, 1, 5, 2, 4)
+    said = {n: talk.say(f"m{n}", create_time=Timestamp(seconds=1000 + n)) for n in shuffled}
+    messages = [said[n] for n in range(7)]
     for n in range(23):
         talk.answer(f"r{n}", messages[6].id)
     talk.answer("late", messages[2].id)
@@ -287,6 +289,13 @@ def test_the_newest_are_filtered(talk: Talk, fields: dict[str, Any], expected: s
     pairs = talk.last(**{"limit": -1, **fields}).interactions
     assert "".join(pair.message.content for pair in pairs) == expected
     assert [pair.responses[0].content for pair in pairs] == [f"to {n}" for n in expected]
+
+
+def test_of_messages_of_the_same_time_the_last_stored_is_the_newest(talk: Talk) -> None:
+    for text, seconds in (("a", 100), ("b", 200), ("c", 100), ("d", 200), ("e", 50)):
+        talk.say(text, create_time=Timestamp(seconds=seconds))
+    found = [pair.message.content for page in pages(talk, page_size=2) for pair in page.interactions]
+    assert found == ["d", "b", "c", "a", "e"]
 
 
 def pages(talk: Talk, **fields: Any) -> Iterator[pb.RetrieveLastInteractionsResponse]:

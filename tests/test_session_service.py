@@ -293,8 +293,8 @@ def test_a_large_session_is_deleted_in_pages(
 def test_a_fork_has_copies_with_new_ids(talks: Talks) -> None:
     talks.say("a", "one", at=30, labels={"l": "v"}, metadata=struct({"n": 1}), importance=0.25)
     talks.say("b", "elsewhere", at=1)
-    talks.say("a", "two", at=20)
-    talks.say("a", "three", at=10)
+    talks.say("a", "two", at=20, index="")
+    talks.say("a", "three", at=10, index="a heron")
     named = talks.name("a", "Title", labels={"user": "ada"})
     before = talks.items("a")
     answer = talks.call("ForkSession", session_id="a", new_session_id="c")

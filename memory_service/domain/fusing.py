@@ -19,12 +19,7 @@ class FusedRelevance(Relevance):
         self._parts = parts
 
     def of(self, positions: Sequence[int]) -> list[float]:
-        best = dict.fromkeys(positions, 0.0)
-        for part in self._parts:
-            known = [position for position in positions if position in part]
-            for position, relevance in zip(known, part.of(known), strict=True):
-                best[position] = max(best[position], relevance)
-        return list(best.values())
+        return [max(its) for its in zip(*(part.of(positions) for part in self._parts), strict=True)]
 
 
 def fused(found: Sequence[Ranked], first: int, limit: int, *, explain: bool) -> Ranked:

@@ -42,7 +42,8 @@ from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.retrieval import Retrieval, Selection
 from memory_service.errors import InvalidArgument, NotFound
-from memory_service.predicates import Predicate
+from memory_service.ordering import Ordering
+from memory_service.predicates import Field, FieldName, Predicate
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part
@@ -54,6 +55,7 @@ _RESPONSES_MAX = 20
 _IDS_MAX = 100
 _LOADED_AT_ONCE = 50
 _LOOKED_AT_ONCE = 16
+_NEWEST = Ordering(Field(FieldName.CREATE_TIME), descending=True)
 _MESSAGES = frozenset({ItemKind.MESSAGE})
 _RESPONSES = frozenset({ItemKind.RESPONSE})
 
@@ -332,7 +334,10 @@ class Interactions:
         page_size: int = 0,
         page_token: str = "",
     ) -> PairPage:
-        """Return a page of the newest messages of a sender, "" for any, with their responses."""
+        """Return a page of the newest messages of a sender, "" for any, with their responses.
+
+        The newest by create_time; of the same time, the last stored.
+        """
         self._checks.namespace(namespace)
         limit = _DEFAULT_LIMIT if limit is None else limit
         if limit < -1:
@@ -343,21 +348,18 @@ class Interactions:
         self._retrieval.check_selection(selection)
         size = self._checks.page_size(page_size, self._checks.limits.page_items_max)
         scope = ("last interactions", namespace, limit, *selection.scope())
-        bound: int | None = None
-        left = limit
-        if page_token:
-            bound, left = map(int, self._tokens.read(scope, page_token))
+        ordered = self._retrieval.ordered
+        place = ordered.place(scope, page_token, "page_token", limit)
         reading = await self._store.read(namespace)
         info = reading.info
-        if info is None or left == 0:
+        if info is None or limit == 0:
             return PairPage([], info.revision if info else 0)
-        size = min(size, left) if left > 0 else size
-        wanted = selection.to_filter(max_position=bound)
-        positions = await reading.scan(wanted, size + 1, newest=True)
-        pairs, rest = await self._pairs(reading, positions[::-1], size, selection.predicate)
-        left -= len(pairs) if left > 0 else 0
-        token = self._tokens.make(scope, [rest, left]) if rest is not None and left else ""
-        return PairPage(pairs, info.revision, token)
+        size = place.fitting(size)
+        found = await reading.ordered(selection.to_filter(), _NEWEST, size + 1, begin=place.begin)
+        positions = [position for position, _ in found]
+        pairs, rest = await self._pairs(reading, positions, size, selection.predicate)
+        next_place = None if rest is None else found[positions.index(rest)][1]
+        return PairPage(pairs, info.revision, ordered.token(scope, place, next_place, len(pairs)))
 
     async def _pairs(
         self, reading: Reading, positions: Sequence[int], size: int, predicate: Predicate | None

@@ -8,7 +8,17 @@ from typing import cast
 
 import msgspec
 
-from memory_service.data_model import Around, Hits, Item, ItemFilter, NamespaceInfo, SearchQuery, Vector
+from memory_service.data_model import (
+    Around,
+    Hits,
+    Item,
+    ItemFilter,
+    NamespaceInfo,
+    SearchQuery,
+    SessionCounts,
+    SessionQuery,
+    Vector,
+)
 from memory_service.ordering import Ordering, SortKey
 from memory_service.reading import Reading
 from memory_service.store import Store
@@ -45,7 +55,9 @@ class JointReading(Reading):
         otherwise `model` if any has it. The other namespaces are searched by words only.
         """
         readings = await asyncio.gather(*(store.read(name) for name in names))
-        return cls(names, readings, _pooled([r.info for r in readings if r.info is not None], model, vector))
+        return JointReading(
+            names, readings, _pooled([r.info for r in readings if r.info is not None], model, vector)
+        )
 
     @property
     def has_foreign(self) -> bool:
@@ -111,6 +123,9 @@ class JointReading(Reading):
 
     async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
         raise NotImplementedError("is already joint")
+
+    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
+        raise NotImplementedError("only for one namespace")
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         found: dict[int, Around] = {}

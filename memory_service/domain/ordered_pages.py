@@ -20,6 +20,10 @@ class OrderedPlace(msgspec.Struct, array_like=True, frozen=True):
     begin: SortKey | None
     left: int
 
+    def fitting(self, size: int) -> int:
+        """Return the size of the page."""
+        return size if self.left < 0 else min(size, self.left)
+
 
 @dataclass(slots=True)
 class OrderedPage:
@@ -56,7 +60,7 @@ class OrderedPages:
         """Load the page at a place. Its token has the place of the next item, not the item's number, so that
         other items may come and go.
         """
-        size = shape.size if place.left < 0 else min(shape.size, place.left)
+        size = place.fitting(shape.size)
         skip = skip if place.begin is None else 0
         found = await reading.ordered(item_filter, ordering, size + 1, skip=skip, begin=place.begin)
         positions = [position for position, _ in found]
@@ -67,8 +71,13 @@ class OrderedPages:
         else:
             items, at = await self._pages.load_page(reading, positions, size, shape.with_embedding)
             page, rest = OrderedPage(items), None if at is None else positions.index(at)
-        left = place.left if place.left < 0 else place.left - len(page.items)
-        if rest is not None and left:
-            text = msgspec.json.encode(OrderedPlace(found[rest][1], left)).decode()
-            page.next_page_token = self._tokens.make(scope, [text])
+        begin = None if rest is None else found[rest][1]
+        page.next_page_token = self.token(scope, place, begin, len(page.items))
         return page
+
+    def token(self, scope: tuple[object, ...], place: OrderedPlace, begin: SortKey | None, count: int) -> str:
+        """Return the token of the page after one of `count` items, empty if there is none."""
+        left = place.left if place.left < 0 else place.left - count
+        if begin is None or not left:
+            return ""
+        return self._tokens.make(scope, [msgspec.json.encode(OrderedPlace(begin, left)).decode()])

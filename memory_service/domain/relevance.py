@@ -9,12 +9,10 @@ related. On conversations, 0.5 separates questions that these answer from questi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from memory_service.data_model import Hits
+from memory_service.domain.weighted_sums import relevances
 from memory_service.embedders.base import CosineScale
-
-_DIGITS = 4
 
 
 class Relevance:
@@ -24,29 +22,7 @@ class Relevance:
         self._hits = hits
         self._scale = scale
 
-    @cached_property
-    def _at(self) -> dict[int, int]:
-        return {position: at for at, position in enumerate(self._hits.positions)}
-
-    def __contains__(self, position: int) -> bool:
-        return position in self._at
-
     def of(self, positions: Sequence[int]) -> list[float]:
-        """Return the relevance of the hits at these positions."""
-        places = self._at
-        shares, cosines = self._hits.word_shares, self._hits.vector_scores
-        found = []
-        for position in positions:
-            at = places[position]
-            share = None if shares is None else shares[at]
-            cosine = None if cosines is None else cosines[at]
-            found.append(_relevance(share, cosine, self._scale))
-        return found
-
-
-def _relevance(share: float | None, cosine: float | None, scale: CosineScale) -> float:
-    if cosine is None:
-        return round(share or 0.0, _DIGITS)
-    unrelated, related = scale
-    similarity = min(max((cosine - unrelated) / (related - unrelated), 0.0), 1.0)
-    return round(similarity if share is None else (share + similarity) / 2, _DIGITS)
+        """Return the relevance of the items at these positions; -1.0 for one that is no hit."""
+        hits = self._hits
+        return relevances(list(positions), hits.positions, hits.word_shares, hits.vector_scores, *self._scale)

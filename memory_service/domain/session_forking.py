@@ -237,6 +237,7 @@ def _copied(item: Item, session_id: str, ids: Mapping[str, str], model: str) -> 
         model=model,
         facet=_facet(item, session_id, ids),
         importance=item.importance,
+        index=item.index,
         provenance=ProvenanceDraft(
             said.source, said.source_uri, parents, said.model, said.trust, lenient=True
         ),

@@ -2,7 +2,8 @@
 # distutils: language = c++
 """Scores as weighted sums of columns, and their order."""
 
-from libcpp.algorithm cimport partial_sort, sort
+from libc.math cimport rint
+from libcpp.algorithm cimport lower_bound, partial_sort, sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
@@ -55,3 +56,37 @@ def descending(list positions not None, list columns not None, list raised, doub
     for i in range(count):
         order[i] = (-scored[i].first, -scored[i].second)
     return order
+
+
+ctypedef pair[long long, Py_ssize_t] Place
+
+
+def relevances(list wanted not None, list positions not None, list shares, list cosines, double unrelated, double related):
+    """Return the relevance of each wanted position, to four digits; -1.0 if `positions` lacks it.
+
+    It is the mean of an item's entry in `shares` and its cosine on a scale from `unrelated` to `related`, or the
+    one that there is; either list may be None, and a cosine, too.
+    """
+    cdef vector[Place] places
+    cdef Py_ssize_t i, at
+    cdef long long position
+    cdef double value, similarity
+    cdef list found = [-1.0] * len(wanted)
+    if shares is not None and len(shares) != len(positions) or cosines is not None and len(cosines) != len(positions):
+        raise ValueError("columns differ in length")
+    places.reserve(len(positions))
+    for i in range(<Py_ssize_t>len(positions)):
+        places.push_back(Place(positions[i], i))
+    sort(places.begin(), places.end())
+    for i in range(<Py_ssize_t>len(wanted)):
+        position = wanted[i]
+        at = lower_bound(places.begin(), places.end(), Place(position, 0)) - places.begin()
+        if at == <Py_ssize_t>places.size() or places[at].first != position:
+            continue
+        at = places[at].second
+        value = 0.0 if shares is None else shares[at]
+        if cosines is not None and cosines[at] is not None:
+            similarity = min(max((<double>cosines[at] - unrelated) / (related - unrelated), 0.0), 1.0)
+            value = similarity if shares is None else (value + similarity) / 2
+        found[i] = rint(value * 10_000) / 10_000
+    return found

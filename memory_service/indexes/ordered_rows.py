@@ -12,12 +12,6 @@ from memory_service.indexes.selection import candidates, matches_everything, mat
 from memory_service.indexes.view import NamespaceView, RowArray
 from memory_service.ordering import LAST, Ordering, SortKey
 
-_FEW = 8
-"""If a filter leaves less than one in so many rows, they are sorted by themselves.
-
-Doubled: more filters read the whole order. Halved: more filters sort the rows that they leave each time.
-"""
-
 
 def ordered(
     view: NamespaceView,
@@ -35,14 +29,15 @@ def ordered(
     view.index_pending()
     everything = matches_everything(view, item_filter)
     item_filter = planned(item_filter)
-    few = candidates(view, item_filter)
-    if few is not None and len(few) * _FEW < len(view.positions):
+    few, count = candidates(view, item_filter), len(view.positions)
+    end = count if limit < 0 else min(skip + limit, count)
+    # In the whole order, one match is found per count / len(few) rows.
+    if few is not None and len(few) ** 2 <= end * count:
         found = sorted_rows(view, ordering.field, few[matching(view, few, item_filter)])
         everything = True
     else:
         found = view.orders.of(view, ordering.field)
     sequence = _from(view, found, ordering, begin)
-    end = len(sequence) if limit < 0 else skip + limit
     rows = sequence[:end] if everything else _first_matches(view, sequence, item_filter, end)
     positions = view.positions.view
     return [(int(positions[row]), sort_key(view, ordering.field, row)) for row in rows[skip:].tolist()]

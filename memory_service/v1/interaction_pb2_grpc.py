@@ -112,8 +112,8 @@ class InteractionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RetrieveLastInteractions(self, request, context):
-        """RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
-        does not depend on how much else is stored.
+        """RetrieveLastInteractions returns the newest messages by create_time, newest first, each with its
+        responses. Of messages of the same time, the last stored is the newest.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

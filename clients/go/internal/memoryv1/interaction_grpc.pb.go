@@ -51,8 +51,8 @@ type InteractionServiceClient interface {
 	// RetrieveRelevantContext returns the messages and responses that best match a text, followed by the
 	// best reflections, which are marked.
 	RetrieveRelevantContext(ctx context.Context, in *RetrieveRelevantContextRequest, opts ...grpc.CallOption) (*RetrieveRelevantContextResponse, error)
-	// RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
-	// does not depend on how much else is stored.
+	// RetrieveLastInteractions returns the newest messages by create_time, newest first, each with its
+	// responses. Of messages of the same time, the last stored is the newest.
 	RetrieveLastInteractions(ctx context.Context, in *RetrieveLastInteractionsRequest, opts ...grpc.CallOption) (*RetrieveLastInteractionsResponse, error)
 }
 
@@ -139,8 +139,8 @@ type InteractionServiceServer interface {
 	// RetrieveRelevantContext returns the messages and responses that best match a text, followed by the
 	// best reflections, which are marked.
 	RetrieveRelevantContext(context.Context, *RetrieveRelevantContextRequest) (*RetrieveRelevantContextResponse, error)
-	// RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
-	// does not depend on how much else is stored.
+	// RetrieveLastInteractions returns the newest messages by create_time, newest first, each with its
+	// responses. Of messages of the same time, the last stored is the newest.
 	RetrieveLastInteractions(context.Context, *RetrieveLastInteractionsRequest) (*RetrieveLastInteractionsResponse, error)
 	mustEmbedUnimplementedInteractionServiceServer()
 }

@@ -1042,8 +1042,8 @@ export const InteractionService: GenService<{
     output: typeof RetrieveRelevantContextResponseSchema;
   },
   /**
-   * RetrieveLastInteractions returns the newest messages, newest first, each with its responses. Its cost
-   * does not depend on how much else is stored.
+   * RetrieveLastInteractions returns the newest messages by create_time, newest first, each with its
+   * responses. Of messages of the same time, the last stored is the newest.
    *
    * @generated from rpc memory_service.v1.InteractionService.RetrieveLastInteractions
    */
