@@ -290,6 +290,8 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "RenameFile": {"path": "/file", "new_path": "/moved"},
         "DeleteFile": {"path": "/file"},
         "SearchFiles": {"query": "x"},
+        "ListFileVersions": {"path": "/file"},
+        "RedactFileVersion": {"path": "/file", "version": 1},
         "UndoWrites": {"writer": "nobody", "since": {"seconds": 1}},
         "ReviewQuarantined": {"id": "held", "decision": 2},
         "UpdateNamespace": {"time_zone": "Europe/Berlin"},

@@ -416,6 +416,8 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ForkSession": _session,
     "ListFiles": _under("entries"),
     "SearchFiles": _found,
+    "ListFileVersions": _under("versions"),
+    "RedactFileVersion": _under("revision"),
     "ListNamespaces": _under("namespaces"),
     "DeleteNamespace": _taken(removed_item_count="item_count", removed_state_count="state_count"),
     "ListQuarantined": _under("writes"),

@@ -255,7 +255,7 @@ def page_tokens(tenant: Tenant) -> list[str]:
     for method in REACHING:
         if "next_page_token" not in method.output_type.fields_by_name:
             continue
-        if method.name in ("ListItemVersions", "ListStateVersions"):
+        if method.name in ("ListItemVersions", "ListStateVersions", "ListFileVersions"):
             continue  # The tenant has nothing with two versions, so there is no second page.
         request: Any = questions(method, tenant)[-1]
         holder = request.options if "options" in method.input_type.fields_by_name else request

@@ -176,3 +176,21 @@ type FileResult struct {
 	// Version of the file.
 	Version int64
 }
+
+// FileVersion is a version of a file.
+type FileVersion struct {
+	// Version is the revision of the namespace at which it was written.
+	Version int64
+	// Kind is what became of it.
+	Kind VersionKind
+	// Time is when it was written. UTC.
+	Time time.Time
+	// Writer is the name of the credential that wrote it. Empty: none.
+	Writer string
+	// CredentialID is the id of that credential.
+	CredentialID string
+	// Path of the file in this version. Empty: redacted.
+	Path string
+	// SizeBytes in UTF-8.
+	SizeBytes int64
+}

@@ -266,3 +266,42 @@ func fileResultTo(result *memoryv1.FileSearchResult) FileResult {
 		Version:   result.GetVersion(),
 	}
 }
+
+// ListFileVersions yields the versions of a file, newest first, also those before a rename; pages are
+// fetched as needed. It yields [ErrNotFound] if there is no such file. It takes [WithEntriesPerPage].
+func (c *Client) ListFileVersions(
+	ctx context.Context, path string, options ...ListOption,
+) iter.Seq2[*FileVersion, error] {
+	return paged(func(token string) ([]*FileVersion, string, error) {
+		pageSize, err := versionsPerPage(options)
+		if err != nil {
+			return nil, "", err
+		}
+		response, err := invoke(ctx, c, c.files.ListFileVersions, &memoryv1.ListFileVersionsRequest{
+			Namespace: c.namespace, Path: path, PageSize: pageSize, PageToken: token,
+		})
+		return each(response.GetVersions(), fileVersionTo), response.GetNextPageToken(), err
+	})
+}
+
+func fileVersionTo(version *memoryv1.FileVersion) *FileVersion {
+	return &FileVersion{
+		Version:      version.GetVersion(),
+		Kind:         enumTo[VersionKind](version.GetKind(), "VERSION_KIND_"),
+		Time:         timeTo(version.GetTime()),
+		Writer:       version.GetWriter(),
+		CredentialID: version.GetCredentialId(),
+		Path:         version.GetPath(),
+		SizeBytes:    version.GetSizeBytes(),
+	}
+}
+
+// RedactFileVersion removes the content of a replaced version of a file and returns the namespace's
+// revision. It returns [ErrNotFound] if there is no such file or version, and [ErrFailedPrecondition] if it
+// is the current one.
+func (c *Client) RedactFileVersion(ctx context.Context, path string, version int64) (int64, error) {
+	response, err := invoke(ctx, c, c.files.RedactFileVersion, &memoryv1.RedactFileVersionRequest{
+		Namespace: c.namespace, Path: path, Version: version,
+	})
+	return response.GetRevision(), err
+}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memory_service.data_model import Item, ItemFilter, ItemKind
 from memory_service.domain.file_items import File, file_of
 from memory_service.domain.file_paths import FILE_TAG, folder_tag, folders_of, path_tag
-from memory_service.errors import AlreadyExists
+from memory_service.errors import AlreadyExists, NotFound
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part
@@ -87,3 +87,10 @@ class Tree:
 async def tree_of(store: Store, namespace: str) -> Tree:
     """Return the files of a namespace."""
     return Tree(namespace, await store.read(namespace))
+
+
+async def missing(tree: Tree, path: str) -> NotFound:
+    """Return the error for a path without a file."""
+    if await tree.is_folder(path):
+        return NotFound.file(tree.namespace, path, f"{path!r} is a folder: ListFiles lists it")
+    return NotFound.file(tree.namespace, path)

@@ -12,7 +12,7 @@ from memory_service.data_model import Item, ItemKind, ItemWrite, OnDuplicate, Pr
 from memory_service.domain.checks import Checks
 from memory_service.domain.file_edits import Edit, changed_field, edited
 from memory_service.domain.file_items import File, FileDraft, draft_of
-from memory_service.domain.file_lookup import Tree
+from memory_service.domain.file_lookup import Tree, missing
 from memory_service.domain.file_paths import check_path, tags_of
 from memory_service.domain.file_text import FileText
 from memory_service.domain.ids import new_id
@@ -209,13 +209,6 @@ def check_rename(checks: Checks, path: str, new_path: str, prefix: str = "") -> 
 def unchanged_since(tree: Tree) -> Since:
     """Return the precondition that no file was written since: planned paths are still free then."""
     return Since(tree.revision, kinds=frozenset({ItemKind.FILE}), removals=False)
-
-
-async def missing(tree: Tree, path: str) -> NotFound:
-    """Return the error for a path without a file."""
-    if await tree.is_folder(path):
-        return NotFound.file(tree.namespace, path, f"{path!r} is a folder: ListFiles lists it")
-    return NotFound.file(tree.namespace, path)
 
 
 def moved_items(renamed: Renamed) -> Sequence[Item]:

@@ -49,6 +49,7 @@ PARAMETERS = {
     "memory_service.v1.ExtractMemoriesRequest": ("dry_run", "on_contradiction"),
     "memory_service.v1.ImportRequest": ("on_duplicate",),
     "memory_service.v1.RedactStateVersionRequest": ("revision",),
+    "memory_service.v1.RedactFileVersionRequest": ("version",),
     "memory_service.v1.RedactVersionRequest": ("revision",),
     "memory_service.v1.ReembedRequest": ("replace_client_vectors",),
     "memory_service.v1.RetrieveRequest": ("namespaces",),

@@ -10,6 +10,7 @@ from memory_service.domain.file_edits import AppendText, Edit, InsertText, Repla
 from memory_service.domain.file_listing import Entry, FileListing
 from memory_service.domain.file_planning import Expected
 from memory_service.domain.file_search import FileSearch
+from memory_service.domain.file_versions import FileVersions
 from memory_service.domain.files import Files, Range
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.yielding import each
@@ -17,6 +18,7 @@ from memory_service.server.decisions import degradations
 from memory_service.server.provenance import fill_provenance
 from memory_service.server.requests import optional, request_key
 from memory_service.server.values import fill_time
+from memory_service.server.versions import fill_file_version
 from memory_service.v1 import file_pb2 as pb
 from memory_service.v1 import file_pb2_grpc, memory_pb2
 
@@ -26,10 +28,13 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class FileServicer(file_pb2_grpc.FileServiceServicer):
     """Files over gRPC."""
 
-    def __init__(self, files: Files, listing: FileListing, search: FileSearch) -> None:
+    def __init__(
+        self, files: Files, listing: FileListing, search: FileSearch, versions: FileVersions
+    ) -> None:
         self._files = files
         self._listing = listing
         self._search = search
+        self._versions = versions
 
     async def ReadFile(self, request: pb.ReadFileRequest, context: Context) -> pb.ReadFileResponse:
         wanted = Range(request.start_line, request.end_line, request.max_characters)
@@ -127,6 +132,22 @@ class FileServicer(file_pb2_grpc.FileServiceServicer):
                 version=hit.file.version,
             )
         return response
+
+    async def ListFileVersions(
+        self, request: pb.ListFileVersionsRequest, context: Context
+    ) -> pb.ListFileVersionsResponse:
+        page = await self._versions.list_versions(
+            request.namespace, request.path, request.page_size, request.page_token
+        )
+        response = pb.ListFileVersionsResponse(next_page_token=page.next_page_token)
+        await each(lambda version: fill_file_version(response.versions.add(), version), page.versions)
+        return response
+
+    async def RedactFileVersion(
+        self, request: pb.RedactFileVersionRequest, context: Context
+    ) -> pb.RedactFileVersionResponse:
+        revision = await self._versions.redact(request.namespace, request.path, request.version)
+        return pb.RedactFileVersionResponse(revision=revision)
 
 
 def to_edit(field: str, message: pb.EditFileRequest | memory_pb2.EditFileOperation) -> Edit:

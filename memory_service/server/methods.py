@@ -203,6 +203,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "DeleteFile": _FORGET,
         "ListFiles": _READ,
         "SearchFiles": _READ,
+        "ListFileVersions": _READ,
+        "RedactFileVersion": _FORGET,
     },
 }
 

@@ -26,6 +26,7 @@ from memory_service.domain.file_items import answer_bytes
 from memory_service.domain.file_listing import FileListing
 from memory_service.domain.file_planning import FilePlanning
 from memory_service.domain.file_search import FileSearch
+from memory_service.domain.file_versions import FileVersions
 from memory_service.domain.files import Files
 from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
@@ -198,6 +199,7 @@ class Services:
             Files(store, self._items, self._file_planning, checks, self._screening),
             FileListing(store, checks, tokens),
             FileSearch(store, retrieval, checks),
+            FileVersions(store, Versions(store, checks, tokens, answer_bytes, state_bytes), checks),
         )
 
     def _knowledge(self) -> KnowledgeServicer:

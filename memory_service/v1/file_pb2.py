@@ -24,47 +24,58 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from memory_service.v1 import memory_pb2 as memory__service_dot_v1_dot_memory__pb2
+from memory_service.v1 import state_pb2 as memory__service_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmemory_service/v1/file.proto\x12\x11memory_service.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x81\x01\n\x0fReadFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x12\n\nstart_line\x18\x03 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x04 \x01(\x05\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12\x16\n\x0emax_characters\x18\x06 \x01(\x05\"\xcc\x02\n\x10ReadFileResponse\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x12\n\nline_count\x18\x04 \x01(\x05\x12\x12\n\nsize_bytes\x18\x05 \x01(\x03\x12\x12\n\nstart_line\x18\x06 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x07 \x01(\x05\x12\x11\n\ttruncated\x18\x08 \x01(\x08\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x0b \x01(\x03\x12\x31\n\nprovenance\x18\x0c \x01(\x0b\x32\x1d.memory_service.v1.Provenance\"\xa5\x01\n\x10WriteFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\x0f\x65xpected_sha256\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x13\n\x11_expected_version\"\xb1\x01\n\x11WriteFileResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nline_count\x18\x03 \x01(\x05\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x0f\n\x07\x63reated\x18\x05 \x01(\x08\x12\x10\n\x08revision\x18\x06 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x07 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\"\xb0\x02\n\x0f\x45\x64itFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x31\n\x07replace\x18\x03 \x01(\x0b\x32\x1e.memory_service.v1.ReplaceTextH\x00\x12/\n\x06insert\x18\x04 \x01(\x0b\x32\x1d.memory_service.v1.InsertTextH\x00\x12/\n\x06\x61ppend\x18\x05 \x01(\x0b\x32\x1d.memory_service.v1.AppendTextH\x00\x12\x1d\n\x10\x65xpected_version\x18\x06 \x01(\x03H\x01\x88\x01\x01\x12\x17\n\x0f\x65xpected_sha256\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\tB\x06\n\x04\x65\x64itB\x13\n\x11_expected_version\"\xb3\x01\n\x10\x45\x64itFileResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nline_count\x18\x03 \x01(\x05\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x12\n\nstart_line\x18\x05 \x01(\x05\x12\x10\n\x08revision\x18\x06 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x07 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\"\x8e\x01\n\x11RenameFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x10\n\x08new_path\x18\x03 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"N\n\x12RenameFileResponse\x12\x15\n\rrenamed_count\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x8f\x01\n\x11\x44\x65leteFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x11\n\trecursive\x18\x03 \x01(\x08\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"=\n\x12\x44\x65leteFileResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\x12\x10\n\x08revision\x18\x02 \x01(\x03\"i\n\x10ListFilesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\r\n\x05\x64\x65pth\x18\x03 \x01(\x05\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"m\n\x11ListFilesResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.memory_service.v1.FileEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xc7\x01\n\tFileEntry\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x11\n\tis_folder\x18\x02 \x01(\x08\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x12\n\nfile_count\x18\x04 \x01(\x03\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"z\n\x12SearchFilesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x12\n\x05limit\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\x0emax_characters\x18\x05 \x01(\x05\x42\x08\n\x06_limit\"\x8f\x01\n\x13SearchFilesResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32#.memory_service.v1.FileSearchResult\x12\x30\n\x08\x64\x65graded\x18\x02 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\x12\x10\n\x08revision\x18\x03 \x01(\x03\"t\n\x10\x46ileSearchResult\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_line\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x03 \x01(\x05\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x01\x12\x0f\n\x07version\x18\x06 \x01(\x03\x32\xfb\x04\n\x0b\x46ileService\x12S\n\x08ReadFile\x12\".memory_service.v1.ReadFileRequest\x1a#.memory_service.v1.ReadFileResponse\x12V\n\tWriteFile\x12#.memory_service.v1.WriteFileRequest\x1a$.memory_service.v1.WriteFileResponse\x12S\n\x08\x45\x64itFile\x12\".memory_service.v1.EditFileRequest\x1a#.memory_service.v1.EditFileResponse\x12Y\n\nRenameFile\x12$.memory_service.v1.RenameFileRequest\x1a%.memory_service.v1.RenameFileResponse\x12Y\n\nDeleteFile\x12$.memory_service.v1.DeleteFileRequest\x1a%.memory_service.v1.DeleteFileResponse\x12V\n\tListFiles\x12#.memory_service.v1.ListFilesRequest\x1a$.memory_service.v1.ListFilesResponse\x12\\\n\x0bSearchFiles\x12%.memory_service.v1.SearchFilesRequest\x1a&.memory_service.v1.SearchFilesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmemory_service/v1/file.proto\x12\x11memory_service.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\x1a\x1dmemory_service/v1/state.proto\"\x81\x01\n\x0fReadFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x12\n\nstart_line\x18\x03 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x04 \x01(\x05\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12\x16\n\x0emax_characters\x18\x06 \x01(\x05\"\xcc\x02\n\x10ReadFileResponse\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x12\n\nline_count\x18\x04 \x01(\x05\x12\x12\n\nsize_bytes\x18\x05 \x01(\x03\x12\x12\n\nstart_line\x18\x06 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x07 \x01(\x05\x12\x11\n\ttruncated\x18\x08 \x01(\x08\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x0b \x01(\x03\x12\x31\n\nprovenance\x18\x0c \x01(\x0b\x32\x1d.memory_service.v1.Provenance\"\xa5\x01\n\x10WriteFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\x0f\x65xpected_sha256\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x13\n\x11_expected_version\"\xb1\x01\n\x11WriteFileResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nline_count\x18\x03 \x01(\x05\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x0f\n\x07\x63reated\x18\x05 \x01(\x08\x12\x10\n\x08revision\x18\x06 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x07 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\"\xb0\x02\n\x0f\x45\x64itFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x31\n\x07replace\x18\x03 \x01(\x0b\x32\x1e.memory_service.v1.ReplaceTextH\x00\x12/\n\x06insert\x18\x04 \x01(\x0b\x32\x1d.memory_service.v1.InsertTextH\x00\x12/\n\x06\x61ppend\x18\x05 \x01(\x0b\x32\x1d.memory_service.v1.AppendTextH\x00\x12\x1d\n\x10\x65xpected_version\x18\x06 \x01(\x03H\x01\x88\x01\x01\x12\x17\n\x0f\x65xpected_sha256\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\tB\x06\n\x04\x65\x64itB\x13\n\x11_expected_version\"\xb3\x01\n\x10\x45\x64itFileResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nline_count\x18\x03 \x01(\x05\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x12\n\nstart_line\x18\x05 \x01(\x05\x12\x10\n\x08revision\x18\x06 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x07 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\"\x8e\x01\n\x11RenameFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x10\n\x08new_path\x18\x03 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"N\n\x12RenameFileResponse\x12\x15\n\rrenamed_count\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x8f\x01\n\x11\x44\x65leteFileRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x11\n\trecursive\x18\x03 \x01(\x08\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x13\n\x11_expected_version\"=\n\x12\x44\x65leteFileResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\x12\x10\n\x08revision\x18\x02 \x01(\x03\"i\n\x10ListFilesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\r\n\x05\x64\x65pth\x18\x03 \x01(\x05\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"m\n\x11ListFilesResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.memory_service.v1.FileEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xc7\x01\n\tFileEntry\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x11\n\tis_folder\x18\x02 \x01(\x08\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x12\n\nfile_count\x18\x04 \x01(\x03\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"z\n\x12SearchFilesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x12\n\x05limit\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\x0emax_characters\x18\x05 \x01(\x05\x42\x08\n\x06_limit\"\x8f\x01\n\x13SearchFilesResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32#.memory_service.v1.FileSearchResult\x12\x30\n\x08\x64\x65graded\x18\x02 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\x12\x10\n\x08revision\x18\x03 \x01(\x03\"t\n\x10\x46ileSearchResult\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_line\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x03 \x01(\x05\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x01\x12\x0f\n\x07version\x18\x06 \x01(\x03\"a\n\x17ListFileVersionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"e\n\x18ListFileVersionsResponse\x12\x30\n\x08versions\x18\x01 \x03(\x0b\x32\x1e.memory_service.v1.FileVersion\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbf\x01\n\x0b\x46ileVersion\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12,\n\x04kind\x18\x02 \x01(\x0e\x32\x1e.memory_service.v1.VersionKind\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06writer\x18\x04 \x01(\t\x12\x15\n\rcredential_id\x18\x05 \x01(\t\x12\x0c\n\x04path\x18\x06 \x01(\t\x12\x12\n\nsize_bytes\x18\x07 \x01(\x03\"L\n\x18RedactFileVersionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x03\"-\n\x19RedactFileVersionResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x32\xd8\x06\n\x0b\x46ileService\x12S\n\x08ReadFile\x12\".memory_service.v1.ReadFileRequest\x1a#.memory_service.v1.ReadFileResponse\x12V\n\tWriteFile\x12#.memory_service.v1.WriteFileRequest\x1a$.memory_service.v1.WriteFileResponse\x12S\n\x08\x45\x64itFile\x12\".memory_service.v1.EditFileRequest\x1a#.memory_service.v1.EditFileResponse\x12Y\n\nRenameFile\x12$.memory_service.v1.RenameFileRequest\x1a%.memory_service.v1.RenameFileResponse\x12Y\n\nDeleteFile\x12$.memory_service.v1.DeleteFileRequest\x1a%.memory_service.v1.DeleteFileResponse\x12V\n\tListFiles\x12#.memory_service.v1.ListFilesRequest\x1a$.memory_service.v1.ListFilesResponse\x12\\\n\x0bSearchFiles\x12%.memory_service.v1.SearchFilesRequest\x1a&.memory_service.v1.SearchFilesResponse\x12k\n\x10ListFileVersions\x12*.memory_service.v1.ListFileVersionsRequest\x1a+.memory_service.v1.ListFileVersionsResponse\x12n\n\x11RedactFileVersion\x12+.memory_service.v1.RedactFileVersionRequest\x1a,.memory_service.v1.RedactFileVersionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'memory_service.v1.file_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_READFILEREQUEST']._serialized_start=117
-  _globals['_READFILEREQUEST']._serialized_end=246
-  _globals['_READFILERESPONSE']._serialized_start=249
-  _globals['_READFILERESPONSE']._serialized_end=581
-  _globals['_WRITEFILEREQUEST']._serialized_start=584
-  _globals['_WRITEFILEREQUEST']._serialized_end=749
-  _globals['_WRITEFILERESPONSE']._serialized_start=752
-  _globals['_WRITEFILERESPONSE']._serialized_end=929
-  _globals['_EDITFILEREQUEST']._serialized_start=932
-  _globals['_EDITFILEREQUEST']._serialized_end=1236
-  _globals['_EDITFILERESPONSE']._serialized_start=1239
-  _globals['_EDITFILERESPONSE']._serialized_end=1418
-  _globals['_RENAMEFILEREQUEST']._serialized_start=1421
-  _globals['_RENAMEFILEREQUEST']._serialized_end=1563
-  _globals['_RENAMEFILERESPONSE']._serialized_start=1565
-  _globals['_RENAMEFILERESPONSE']._serialized_end=1643
-  _globals['_DELETEFILEREQUEST']._serialized_start=1646
-  _globals['_DELETEFILEREQUEST']._serialized_end=1789
-  _globals['_DELETEFILERESPONSE']._serialized_start=1791
-  _globals['_DELETEFILERESPONSE']._serialized_end=1852
-  _globals['_LISTFILESREQUEST']._serialized_start=1854
-  _globals['_LISTFILESREQUEST']._serialized_end=1959
-  _globals['_LISTFILESRESPONSE']._serialized_start=1961
-  _globals['_LISTFILESRESPONSE']._serialized_end=2070
-  _globals['_FILEENTRY']._serialized_start=2073
-  _globals['_FILEENTRY']._serialized_end=2272
-  _globals['_SEARCHFILESREQUEST']._serialized_start=2274
-  _globals['_SEARCHFILESREQUEST']._serialized_end=2396
-  _globals['_SEARCHFILESRESPONSE']._serialized_start=2399
-  _globals['_SEARCHFILESRESPONSE']._serialized_end=2542
-  _globals['_FILESEARCHRESULT']._serialized_start=2544
-  _globals['_FILESEARCHRESULT']._serialized_end=2660
-  _globals['_FILESERVICE']._serialized_start=2663
-  _globals['_FILESERVICE']._serialized_end=3298
+  _globals['_READFILEREQUEST']._serialized_start=148
+  _globals['_READFILEREQUEST']._serialized_end=277
+  _globals['_READFILERESPONSE']._serialized_start=280
+  _globals['_READFILERESPONSE']._serialized_end=612
+  _globals['_WRITEFILEREQUEST']._serialized_start=615
+  _globals['_WRITEFILEREQUEST']._serialized_end=780
+  _globals['_WRITEFILERESPONSE']._serialized_start=783
+  _globals['_WRITEFILERESPONSE']._serialized_end=960
+  _globals['_EDITFILEREQUEST']._serialized_start=963
+  _globals['_EDITFILEREQUEST']._serialized_end=1267
+  _globals['_EDITFILERESPONSE']._serialized_start=1270
+  _globals['_EDITFILERESPONSE']._serialized_end=1449
+  _globals['_RENAMEFILEREQUEST']._serialized_start=1452
+  _globals['_RENAMEFILEREQUEST']._serialized_end=1594
+  _globals['_RENAMEFILERESPONSE']._serialized_start=1596
+  _globals['_RENAMEFILERESPONSE']._serialized_end=1674
+  _globals['_DELETEFILEREQUEST']._serialized_start=1677
+  _globals['_DELETEFILEREQUEST']._serialized_end=1820
+  _globals['_DELETEFILERESPONSE']._serialized_start=1822
+  _globals['_DELETEFILERESPONSE']._serialized_end=1883
+  _globals['_LISTFILESREQUEST']._serialized_start=1885
+  _globals['_LISTFILESREQUEST']._serialized_end=1990
+  _globals['_LISTFILESRESPONSE']._serialized_start=1992
+  _globals['_LISTFILESRESPONSE']._serialized_end=2101
+  _globals['_FILEENTRY']._serialized_start=2104
+  _globals['_FILEENTRY']._serialized_end=2303
+  _globals['_SEARCHFILESREQUEST']._serialized_start=2305
+  _globals['_SEARCHFILESREQUEST']._serialized_end=2427
+  _globals['_SEARCHFILESRESPONSE']._serialized_start=2430
+  _globals['_SEARCHFILESRESPONSE']._serialized_end=2573
+  _globals['_FILESEARCHRESULT']._serialized_start=2575
+  _globals['_FILESEARCHRESULT']._serialized_end=2691
+  _globals['_LISTFILEVERSIONSREQUEST']._serialized_start=2693
+  _globals['_LISTFILEVERSIONSREQUEST']._serialized_end=2790
+  _globals['_LISTFILEVERSIONSRESPONSE']._serialized_start=2792
+  _globals['_LISTFILEVERSIONSRESPONSE']._serialized_end=2893
+  _globals['_FILEVERSION']._serialized_start=2896
+  _globals['_FILEVERSION']._serialized_end=3087
+  _globals['_REDACTFILEVERSIONREQUEST']._serialized_start=3089
+  _globals['_REDACTFILEVERSIONREQUEST']._serialized_end=3165
+  _globals['_REDACTFILEVERSIONRESPONSE']._serialized_start=3167
+  _globals['_REDACTFILEVERSIONRESPONSE']._serialized_end=3212
+  _globals['_FILESERVICE']._serialized_start=3215
+  _globals['_FILESERVICE']._serialized_end=4071
 # @@protoc_insertion_point(module_scope)

@@ -75,6 +75,16 @@ class FileServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_file__pb2.SearchFilesRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_file__pb2.SearchFilesResponse.FromString,
                 _registered_method=True)
+        self.ListFileVersions = channel.unary_unary(
+                '/memory_service.v1.FileService/ListFileVersions',
+                request_serializer=memory__service_dot_v1_dot_file__pb2.ListFileVersionsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_file__pb2.ListFileVersionsResponse.FromString,
+                _registered_method=True)
+        self.RedactFileVersion = channel.unary_unary(
+                '/memory_service.v1.FileService/RedactFileVersion',
+                request_serializer=memory__service_dot_v1_dot_file__pb2.RedactFileVersionRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_file__pb2.RedactFileVersionResponse.FromString,
+                _registered_method=True)
 
 
 class FileServiceServicer(object):
@@ -146,6 +156,23 @@ class FileServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListFileVersions(self, request, context):
+        """ListFileVersions lists the versions of a file that the server keeps, newest first: the current one and
+        those that were replaced in the last 30 days, or the server's setting. ReadFile reads them.
+        Errors: FILE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RedactFileVersion(self, request, context):
+        """RedactFileVersion removes the content of a replaced version, and leaves that it was there.
+        Errors: FILE_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT. Repeating it changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FileServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -183,6 +210,16 @@ def add_FileServiceServicer_to_server(servicer, server):
                     servicer.SearchFiles,
                     request_deserializer=memory__service_dot_v1_dot_file__pb2.SearchFilesRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_file__pb2.SearchFilesResponse.SerializeToString,
+            ),
+            'ListFileVersions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFileVersions,
+                    request_deserializer=memory__service_dot_v1_dot_file__pb2.ListFileVersionsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_file__pb2.ListFileVersionsResponse.SerializeToString,
+            ),
+            'RedactFileVersion': grpc.unary_unary_rpc_method_handler(
+                    servicer.RedactFileVersion,
+                    request_deserializer=memory__service_dot_v1_dot_file__pb2.RedactFileVersionRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_file__pb2.RedactFileVersionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -380,6 +417,60 @@ class FileService(object):
             '/memory_service.v1.FileService/SearchFiles',
             memory__service_dot_v1_dot_file__pb2.SearchFilesRequest.SerializeToString,
             memory__service_dot_v1_dot_file__pb2.SearchFilesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFileVersions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.FileService/ListFileVersions',
+            memory__service_dot_v1_dot_file__pb2.ListFileVersionsRequest.SerializeToString,
+            memory__service_dot_v1_dot_file__pb2.ListFileVersionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RedactFileVersion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.FileService/RedactFileVersion',
+            memory__service_dot_v1_dot_file__pb2.RedactFileVersionRequest.SerializeToString,
+            memory__service_dot_v1_dot_file__pb2.RedactFileVersionResponse.FromString,
             options,
             channel_credentials,
             insecure,

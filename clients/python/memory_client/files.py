@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from memory_client.models import Degradation, Provenance
+from memory_client.versions import VersionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,25 @@ class FileEntry:
     """When the file, or the first one below the folder, was created."""
     update_time: datetime | None
     """When the file, or one below the folder, was last written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileVersion:
+    """A version of a file."""
+
+    version: int
+    """The version: the revision of the namespace at which it was written."""
+    kind: VersionKind
+    time: datetime | None
+    """When it was written."""
+    writer: str
+    """Name of the credential that wrote it. Empty: none."""
+    credential_id: str
+    """Id of that credential."""
+    path: str
+    """The path of the file in this version. Empty: redacted."""
+    size_bytes: int
+    """Size in bytes of UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,16 @@ import type {
   EditFileResponse,
   FileEntry as ProtoEntry,
   FileSearchResult as ProtoResult,
+  FileVersion as ProtoVersion,
   ReadFileResponse,
   WriteFileResponse,
 } from "./gen/memory_service/v1/file_pb.js";
+import { VersionKind as Kinds } from "./gen/memory_service/v1/state_pb.js";
 import type { Provenance } from "./items.js";
 import { provenanceTo } from "./provenance.js";
 import type { Time } from "./times.js";
-import { optionalTimeTo } from "./values.js";
+import { enumTo, optionalTimeTo } from "./values.js";
+import type { VersionKind } from "./versions.js";
 
 /** A file, or a range of its lines. */
 export interface FileContent {
@@ -120,6 +123,36 @@ export interface FileResult {
   readonly score: number;
   /** Version of the file. */
   readonly version: number;
+}
+
+/** A version of a file. */
+export interface FileVersion {
+  /** The version: the revision of the namespace at which it was written. */
+  readonly version: number;
+  /** What became of it. */
+  readonly kind: VersionKind;
+  /** When it was written. */
+  readonly time?: Time | undefined;
+  /** Name of the credential that wrote it. Empty: none. */
+  readonly writer: string;
+  /** Id of that credential. */
+  readonly credentialId: string;
+  /** The path of the file in this version. Empty: redacted. */
+  readonly path: string;
+  /** Size in bytes of UTF-8. */
+  readonly sizeBytes: number;
+}
+
+/** @internal */
+export function fileVersionTo(proto: ProtoVersion): FileVersion {
+  const { writer, credentialId, path } = proto;
+  return {
+    version: Number(proto.version),
+    kind: enumTo(Kinds, proto.kind),
+    time: optionalTimeTo(proto.time),
+    ...{ writer, credentialId, path },
+    sizeBytes: Number(proto.sizeBytes),
+  };
 }
 
 /** @internal */

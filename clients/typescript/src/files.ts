@@ -8,9 +8,10 @@ import type {
   FileContent,
   FileEntry,
   FileResult,
+  FileVersion,
   RenamedFiles,
 } from "./files-model.js";
-import { contentTo, fileEntryTo, fileResultTo, writtenTo } from "./files-model.js";
+import { contentTo, fileEntryTo, fileResultTo, fileVersionTo, writtenTo } from "./files-model.js";
 import type { Found } from "./found.js";
 import { foundOf } from "./found.js";
 import type { SearchFilesResponse } from "./gen/memory_service/v1/file_pb.js";
@@ -19,6 +20,7 @@ import { requireKnown } from "./known-options.js";
 import type { CallOptions, WriteOptions } from "./options.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import { int32From, int64From } from "./values.js";
+import type { ListVersionsOptions } from "./versions.js";
 
 const method = FileService.method;
 
@@ -214,6 +216,35 @@ export abstract class FileMethods extends Bound {
     };
     const response = await this.transport.unary(method.searchFiles, request, options);
     return foundOf(onePage(response), ({ results }) => results.map(fileResultTo));
+  }
+
+  /**
+   * Yields the versions of a file, newest first, also those before a rename.
+   *
+   * @throws NotFoundError - there is no such file
+   */
+  async *listFileVersions(
+    path: string,
+    options: ListVersionsOptions = {},
+  ): AsyncGenerator<FileVersion, void, undefined> {
+    const pageSize = int32From(options.pageSize ?? 0, "pageSize");
+    const request = withToken({ namespace: this.boundTo, path, pageSize });
+    for await (const page of this.transport.pages(method.listFileVersions, request, options)) {
+      yield* page.versions.map(fileVersionTo);
+    }
+  }
+
+  /**
+   * Removes the content of a replaced version of a file.
+   *
+   * @returns the namespace's revision
+   * @throws NotFoundError - there is no such file or version
+   * @throws FailedPreconditionError - it is the current version
+   */
+  async redactFileVersion(path: string, version: number, options: CallOptions = {}): Promise<number> {
+    const request = { namespace: this.boundTo, path, version: int64From(version, "version") };
+    const response = await this.transport.unary(method.redactFileVersion, request, options);
+    return Number(response.revision);
   }
 
   private writeOf(path: string, options: WriteFileOptions) {

@@ -59,6 +59,7 @@ export type {
   FileContent,
   FileEntry,
   FileResult,
+  FileVersion,
   RenamedFiles,
   WrittenFile,
 } from "./files-model.js";

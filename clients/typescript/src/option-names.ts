@@ -445,6 +445,8 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   deleteFile: [null, DELETE_FILE],
   listFiles: [LIST_FILES],
   searchFiles: [null, SEARCH_FILES],
+  listFileVersions: [null, LIST_VERSIONS],
+  redactFileVersion: [null, null, CALL],
   checkRelevance: [null, RELEVANCE],
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],

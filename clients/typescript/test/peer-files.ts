@@ -4,6 +4,7 @@ import type {
   DeleteFileOptions,
   FileEdit,
   ListFilesOptions,
+  ListVersionsOptions,
   ReadFileOptions,
   RenameFileOptions,
   SearchFilesOptions,
@@ -42,6 +43,13 @@ export const FILES: Adapters<typeof FileService> = {
     ["path", "depth", "pageSize"],
     async (client, options) => ({ entries: await all(client.listFiles(options)) }),
   ),
+  listFileVersions: adapter<ListVersionsOptions & Path>(
+    ["path", "pageSize"],
+    async (client, { path = "", ...options }) => ({ versions: await all(client.listFileVersions(path, options)) }),
+  ),
+  redactFileVersion: adapter<Path & { version?: number }>(["path", "version"], async (client, request) => ({
+    revision: await client.redactFileVersion(request.path ?? "", request.version ?? 0),
+  })),
   searchFiles: adapter<SearchFilesOptions & { query?: string }>(
     ["query", "path", "limit", "maxCharacters"],
     async (client, { query = "", ...options }) => {

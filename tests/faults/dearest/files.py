@@ -23,6 +23,14 @@ def _book(world: World) -> str:
     return namespace
 
 
+def _twice(world: World) -> str:
+    """Return a new namespace with a large file of two versions."""
+    namespace = _book(world)
+    request = file_pb2.EditFileRequest(namespace=namespace, path="/d/book", append={"text": "new"})
+    _stub(world).EditFile(request)
+    return namespace
+
+
 def _folder(world: World) -> str:
     """Return a new namespace with a folder of as many files as one rename may move."""
     namespace, stub = world.fresh(), _stub(world)
@@ -69,6 +77,15 @@ FILES = {
         Dear(
             "a folder",
             lambda w: [file_pb2.DeleteFileRequest(namespace=_folder(w), path="/d", recursive=True)],
+        ),
+    ],
+    "ListFileVersions": [
+        Dear("two", lambda w: [file_pb2.ListFileVersionsRequest(namespace=_twice(w), path="/d/book")] * 2),
+    ],
+    "RedactFileVersion": [
+        Dear(
+            "a large one",
+            lambda w: [file_pb2.RedactFileVersionRequest(namespace=_twice(w), path="/d/book", version=1)],
         ),
     ],
     "ListFiles": [

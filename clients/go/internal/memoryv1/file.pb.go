@@ -1471,11 +1471,349 @@ func (x *FileSearchResult) GetVersion() int64 {
 	return 0
 }
 
+// ListFileVersionsRequest names the file.
+type ListFileVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to read. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The present path of the file. Required.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous response. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFileVersionsRequest) Reset() {
+	*x = ListFileVersionsRequest{}
+	mi := &file_memory_service_v1_file_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFileVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFileVersionsRequest) ProtoMessage() {}
+
+func (x *ListFileVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_file_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFileVersionsRequest.ProtoReflect.Descriptor instead.
+func (*ListFileVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_file_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListFileVersionsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListFileVersionsRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ListFileVersionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListFileVersionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListFileVersionsResponse is one page of versions.
+type ListFileVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The versions, newest first.
+	Versions []*FileVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The token of the next page. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFileVersionsResponse) Reset() {
+	*x = ListFileVersionsResponse{}
+	mi := &file_memory_service_v1_file_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFileVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFileVersionsResponse) ProtoMessage() {}
+
+func (x *ListFileVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_file_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFileVersionsResponse.ProtoReflect.Descriptor instead.
+func (*ListFileVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_file_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListFileVersionsResponse) GetVersions() []*FileVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListFileVersionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// FileVersion is one version of a file.
+type FileVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version: the revision of the namespace at which it was written.
+	Version int64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// What became of it.
+	Kind VersionKind `protobuf:"varint,2,opt,name=kind,proto3,enum=memory_service.v1.VersionKind" json:"kind,omitempty"`
+	// When it was written. UTC.
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// The name of the credential that wrote it. Empty: none.
+	Writer string `protobuf:"bytes,4,opt,name=writer,proto3" json:"writer,omitempty"`
+	// The id of that credential. Empty: none.
+	CredentialId string `protobuf:"bytes,5,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// The path of the file in this version. Empty: it was redacted.
+	Path string `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
+	// The size in bytes of UTF-8. 0: it was redacted, or is empty.
+	SizeBytes     int64 `protobuf:"varint,7,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileVersion) Reset() {
+	*x = FileVersion{}
+	mi := &file_memory_service_v1_file_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileVersion) ProtoMessage() {}
+
+func (x *FileVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_file_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileVersion.ProtoReflect.Descriptor instead.
+func (*FileVersion) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_file_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *FileVersion) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *FileVersion) GetKind() VersionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return VersionKind_VERSION_KIND_UNSPECIFIED
+}
+
+func (x *FileVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *FileVersion) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *FileVersion) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *FileVersion) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FileVersion) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+// RedactFileVersionRequest identifies the version to redact.
+type RedactFileVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace to write to. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The present path of the file. Required.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// The version. Required.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactFileVersionRequest) Reset() {
+	*x = RedactFileVersionRequest{}
+	mi := &file_memory_service_v1_file_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactFileVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactFileVersionRequest) ProtoMessage() {}
+
+func (x *RedactFileVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_file_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactFileVersionRequest.ProtoReflect.Descriptor instead.
+func (*RedactFileVersionRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_file_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RedactFileVersionRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RedactFileVersionRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RedactFileVersionRequest) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// RedactFileVersionResponse is the result of RedactFileVersion.
+type RedactFileVersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the namespace, which a redaction does not change.
+	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedactFileVersionResponse) Reset() {
+	*x = RedactFileVersionResponse{}
+	mi := &file_memory_service_v1_file_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedactFileVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedactFileVersionResponse) ProtoMessage() {}
+
+func (x *RedactFileVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_file_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedactFileVersionResponse.ProtoReflect.Descriptor instead.
+func (*RedactFileVersionResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_file_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RedactFileVersionResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 var File_memory_service_v1_file_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_file_proto_rawDesc = "" +
 	"\n" +
-	"\x1cmemory_service/v1/file.proto\x12\x11memory_service.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\xbe\x01\n" +
+	"\x1cmemory_service/v1/file.proto\x12\x11memory_service.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\x1a\x1dmemory_service/v1/state.proto\"\xbe\x01\n" +
 	"\x0fReadFileRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1d\n" +
@@ -1611,7 +1949,31 @@ const file_memory_service_v1_file_proto_rawDesc = "" +
 	"\bend_line\x18\x03 \x01(\x05R\aendLine\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x14\n" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x18\n" +
-	"\aversion\x18\x06 \x01(\x03R\aversion2\xfb\x04\n" +
+	"\aversion\x18\x06 \x01(\x03R\aversion\"\x87\x01\n" +
+	"\x17ListFileVersionsRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"~\n" +
+	"\x18ListFileVersionsResponse\x12:\n" +
+	"\bversions\x18\x01 \x03(\v2\x1e.memory_service.v1.FileVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfb\x01\n" +
+	"\vFileVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\x122\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1e.memory_service.v1.VersionKindR\x04kind\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06writer\x18\x04 \x01(\tR\x06writer\x12#\n" +
+	"\rcredential_id\x18\x05 \x01(\tR\fcredentialId\x12\x12\n" +
+	"\x04path\x18\x06 \x01(\tR\x04path\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\a \x01(\x03R\tsizeBytes\"f\n" +
+	"\x18RedactFileVersionRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"7\n" +
+	"\x19RedactFileVersionResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision2\xd8\x06\n" +
 	"\vFileService\x12S\n" +
 	"\bReadFile\x12\".memory_service.v1.ReadFileRequest\x1a#.memory_service.v1.ReadFileResponse\x12V\n" +
 	"\tWriteFile\x12#.memory_service.v1.WriteFileRequest\x1a$.memory_service.v1.WriteFileResponse\x12S\n" +
@@ -1621,7 +1983,9 @@ const file_memory_service_v1_file_proto_rawDesc = "" +
 	"\n" +
 	"DeleteFile\x12$.memory_service.v1.DeleteFileRequest\x1a%.memory_service.v1.DeleteFileResponse\x12V\n" +
 	"\tListFiles\x12#.memory_service.v1.ListFilesRequest\x1a$.memory_service.v1.ListFilesResponse\x12\\\n" +
-	"\vSearchFiles\x12%.memory_service.v1.SearchFilesRequest\x1a&.memory_service.v1.SearchFilesResponseb\x06proto3"
+	"\vSearchFiles\x12%.memory_service.v1.SearchFilesRequest\x1a&.memory_service.v1.SearchFilesResponse\x12k\n" +
+	"\x10ListFileVersions\x12*.memory_service.v1.ListFileVersionsRequest\x1a+.memory_service.v1.ListFileVersionsResponse\x12n\n" +
+	"\x11RedactFileVersion\x12+.memory_service.v1.RedactFileVersionRequest\x1a,.memory_service.v1.RedactFileVersionResponseb\x06proto3"
 
 var (
 	file_memory_service_v1_file_proto_rawDescOnce sync.Once
@@ -1635,64 +1999,77 @@ func file_memory_service_v1_file_proto_rawDescGZIP() []byte {
 	return file_memory_service_v1_file_proto_rawDescData
 }
 
-var file_memory_service_v1_file_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_memory_service_v1_file_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_memory_service_v1_file_proto_goTypes = []any{
-	(*ReadFileRequest)(nil),       // 0: memory_service.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),      // 1: memory_service.v1.ReadFileResponse
-	(*WriteFileRequest)(nil),      // 2: memory_service.v1.WriteFileRequest
-	(*WriteFileResponse)(nil),     // 3: memory_service.v1.WriteFileResponse
-	(*EditFileRequest)(nil),       // 4: memory_service.v1.EditFileRequest
-	(*EditFileResponse)(nil),      // 5: memory_service.v1.EditFileResponse
-	(*RenameFileRequest)(nil),     // 6: memory_service.v1.RenameFileRequest
-	(*RenameFileResponse)(nil),    // 7: memory_service.v1.RenameFileResponse
-	(*DeleteFileRequest)(nil),     // 8: memory_service.v1.DeleteFileRequest
-	(*DeleteFileResponse)(nil),    // 9: memory_service.v1.DeleteFileResponse
-	(*ListFilesRequest)(nil),      // 10: memory_service.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),     // 11: memory_service.v1.ListFilesResponse
-	(*FileEntry)(nil),             // 12: memory_service.v1.FileEntry
-	(*SearchFilesRequest)(nil),    // 13: memory_service.v1.SearchFilesRequest
-	(*SearchFilesResponse)(nil),   // 14: memory_service.v1.SearchFilesResponse
-	(*FileSearchResult)(nil),      // 15: memory_service.v1.FileSearchResult
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*Provenance)(nil),            // 17: memory_service.v1.Provenance
-	(*Degradation)(nil),           // 18: memory_service.v1.Degradation
-	(*ReplaceText)(nil),           // 19: memory_service.v1.ReplaceText
-	(*InsertText)(nil),            // 20: memory_service.v1.InsertText
-	(*AppendText)(nil),            // 21: memory_service.v1.AppendText
+	(*ReadFileRequest)(nil),           // 0: memory_service.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),          // 1: memory_service.v1.ReadFileResponse
+	(*WriteFileRequest)(nil),          // 2: memory_service.v1.WriteFileRequest
+	(*WriteFileResponse)(nil),         // 3: memory_service.v1.WriteFileResponse
+	(*EditFileRequest)(nil),           // 4: memory_service.v1.EditFileRequest
+	(*EditFileResponse)(nil),          // 5: memory_service.v1.EditFileResponse
+	(*RenameFileRequest)(nil),         // 6: memory_service.v1.RenameFileRequest
+	(*RenameFileResponse)(nil),        // 7: memory_service.v1.RenameFileResponse
+	(*DeleteFileRequest)(nil),         // 8: memory_service.v1.DeleteFileRequest
+	(*DeleteFileResponse)(nil),        // 9: memory_service.v1.DeleteFileResponse
+	(*ListFilesRequest)(nil),          // 10: memory_service.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),         // 11: memory_service.v1.ListFilesResponse
+	(*FileEntry)(nil),                 // 12: memory_service.v1.FileEntry
+	(*SearchFilesRequest)(nil),        // 13: memory_service.v1.SearchFilesRequest
+	(*SearchFilesResponse)(nil),       // 14: memory_service.v1.SearchFilesResponse
+	(*FileSearchResult)(nil),          // 15: memory_service.v1.FileSearchResult
+	(*ListFileVersionsRequest)(nil),   // 16: memory_service.v1.ListFileVersionsRequest
+	(*ListFileVersionsResponse)(nil),  // 17: memory_service.v1.ListFileVersionsResponse
+	(*FileVersion)(nil),               // 18: memory_service.v1.FileVersion
+	(*RedactFileVersionRequest)(nil),  // 19: memory_service.v1.RedactFileVersionRequest
+	(*RedactFileVersionResponse)(nil), // 20: memory_service.v1.RedactFileVersionResponse
+	(*timestamppb.Timestamp)(nil),     // 21: google.protobuf.Timestamp
+	(*Provenance)(nil),                // 22: memory_service.v1.Provenance
+	(*Degradation)(nil),               // 23: memory_service.v1.Degradation
+	(*ReplaceText)(nil),               // 24: memory_service.v1.ReplaceText
+	(*InsertText)(nil),                // 25: memory_service.v1.InsertText
+	(*AppendText)(nil),                // 26: memory_service.v1.AppendText
+	(VersionKind)(0),                  // 27: memory_service.v1.VersionKind
 }
 var file_memory_service_v1_file_proto_depIdxs = []int32{
-	16, // 0: memory_service.v1.ReadFileResponse.create_time:type_name -> google.protobuf.Timestamp
-	16, // 1: memory_service.v1.ReadFileResponse.update_time:type_name -> google.protobuf.Timestamp
-	17, // 2: memory_service.v1.ReadFileResponse.provenance:type_name -> memory_service.v1.Provenance
-	18, // 3: memory_service.v1.WriteFileResponse.degraded:type_name -> memory_service.v1.Degradation
-	19, // 4: memory_service.v1.EditFileRequest.replace:type_name -> memory_service.v1.ReplaceText
-	20, // 5: memory_service.v1.EditFileRequest.insert:type_name -> memory_service.v1.InsertText
-	21, // 6: memory_service.v1.EditFileRequest.append:type_name -> memory_service.v1.AppendText
-	18, // 7: memory_service.v1.EditFileResponse.degraded:type_name -> memory_service.v1.Degradation
+	21, // 0: memory_service.v1.ReadFileResponse.create_time:type_name -> google.protobuf.Timestamp
+	21, // 1: memory_service.v1.ReadFileResponse.update_time:type_name -> google.protobuf.Timestamp
+	22, // 2: memory_service.v1.ReadFileResponse.provenance:type_name -> memory_service.v1.Provenance
+	23, // 3: memory_service.v1.WriteFileResponse.degraded:type_name -> memory_service.v1.Degradation
+	24, // 4: memory_service.v1.EditFileRequest.replace:type_name -> memory_service.v1.ReplaceText
+	25, // 5: memory_service.v1.EditFileRequest.insert:type_name -> memory_service.v1.InsertText
+	26, // 6: memory_service.v1.EditFileRequest.append:type_name -> memory_service.v1.AppendText
+	23, // 7: memory_service.v1.EditFileResponse.degraded:type_name -> memory_service.v1.Degradation
 	12, // 8: memory_service.v1.ListFilesResponse.entries:type_name -> memory_service.v1.FileEntry
-	16, // 9: memory_service.v1.FileEntry.create_time:type_name -> google.protobuf.Timestamp
-	16, // 10: memory_service.v1.FileEntry.update_time:type_name -> google.protobuf.Timestamp
+	21, // 9: memory_service.v1.FileEntry.create_time:type_name -> google.protobuf.Timestamp
+	21, // 10: memory_service.v1.FileEntry.update_time:type_name -> google.protobuf.Timestamp
 	15, // 11: memory_service.v1.SearchFilesResponse.results:type_name -> memory_service.v1.FileSearchResult
-	18, // 12: memory_service.v1.SearchFilesResponse.degraded:type_name -> memory_service.v1.Degradation
-	0,  // 13: memory_service.v1.FileService.ReadFile:input_type -> memory_service.v1.ReadFileRequest
-	2,  // 14: memory_service.v1.FileService.WriteFile:input_type -> memory_service.v1.WriteFileRequest
-	4,  // 15: memory_service.v1.FileService.EditFile:input_type -> memory_service.v1.EditFileRequest
-	6,  // 16: memory_service.v1.FileService.RenameFile:input_type -> memory_service.v1.RenameFileRequest
-	8,  // 17: memory_service.v1.FileService.DeleteFile:input_type -> memory_service.v1.DeleteFileRequest
-	10, // 18: memory_service.v1.FileService.ListFiles:input_type -> memory_service.v1.ListFilesRequest
-	13, // 19: memory_service.v1.FileService.SearchFiles:input_type -> memory_service.v1.SearchFilesRequest
-	1,  // 20: memory_service.v1.FileService.ReadFile:output_type -> memory_service.v1.ReadFileResponse
-	3,  // 21: memory_service.v1.FileService.WriteFile:output_type -> memory_service.v1.WriteFileResponse
-	5,  // 22: memory_service.v1.FileService.EditFile:output_type -> memory_service.v1.EditFileResponse
-	7,  // 23: memory_service.v1.FileService.RenameFile:output_type -> memory_service.v1.RenameFileResponse
-	9,  // 24: memory_service.v1.FileService.DeleteFile:output_type -> memory_service.v1.DeleteFileResponse
-	11, // 25: memory_service.v1.FileService.ListFiles:output_type -> memory_service.v1.ListFilesResponse
-	14, // 26: memory_service.v1.FileService.SearchFiles:output_type -> memory_service.v1.SearchFilesResponse
-	20, // [20:27] is the sub-list for method output_type
-	13, // [13:20] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	23, // 12: memory_service.v1.SearchFilesResponse.degraded:type_name -> memory_service.v1.Degradation
+	18, // 13: memory_service.v1.ListFileVersionsResponse.versions:type_name -> memory_service.v1.FileVersion
+	27, // 14: memory_service.v1.FileVersion.kind:type_name -> memory_service.v1.VersionKind
+	21, // 15: memory_service.v1.FileVersion.time:type_name -> google.protobuf.Timestamp
+	0,  // 16: memory_service.v1.FileService.ReadFile:input_type -> memory_service.v1.ReadFileRequest
+	2,  // 17: memory_service.v1.FileService.WriteFile:input_type -> memory_service.v1.WriteFileRequest
+	4,  // 18: memory_service.v1.FileService.EditFile:input_type -> memory_service.v1.EditFileRequest
+	6,  // 19: memory_service.v1.FileService.RenameFile:input_type -> memory_service.v1.RenameFileRequest
+	8,  // 20: memory_service.v1.FileService.DeleteFile:input_type -> memory_service.v1.DeleteFileRequest
+	10, // 21: memory_service.v1.FileService.ListFiles:input_type -> memory_service.v1.ListFilesRequest
+	13, // 22: memory_service.v1.FileService.SearchFiles:input_type -> memory_service.v1.SearchFilesRequest
+	16, // 23: memory_service.v1.FileService.ListFileVersions:input_type -> memory_service.v1.ListFileVersionsRequest
+	19, // 24: memory_service.v1.FileService.RedactFileVersion:input_type -> memory_service.v1.RedactFileVersionRequest
+	1,  // 25: memory_service.v1.FileService.ReadFile:output_type -> memory_service.v1.ReadFileResponse
+	3,  // 26: memory_service.v1.FileService.WriteFile:output_type -> memory_service.v1.WriteFileResponse
+	5,  // 27: memory_service.v1.FileService.EditFile:output_type -> memory_service.v1.EditFileResponse
+	7,  // 28: memory_service.v1.FileService.RenameFile:output_type -> memory_service.v1.RenameFileResponse
+	9,  // 29: memory_service.v1.FileService.DeleteFile:output_type -> memory_service.v1.DeleteFileResponse
+	11, // 30: memory_service.v1.FileService.ListFiles:output_type -> memory_service.v1.ListFilesResponse
+	14, // 31: memory_service.v1.FileService.SearchFiles:output_type -> memory_service.v1.SearchFilesResponse
+	17, // 32: memory_service.v1.FileService.ListFileVersions:output_type -> memory_service.v1.ListFileVersionsResponse
+	20, // 33: memory_service.v1.FileService.RedactFileVersion:output_type -> memory_service.v1.RedactFileVersionResponse
+	25, // [25:34] is the sub-list for method output_type
+	16, // [16:25] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_file_proto_init() }
@@ -1701,6 +2078,7 @@ func file_memory_service_v1_file_proto_init() {
 		return
 	}
 	file_memory_service_v1_memory_proto_init()
+	file_memory_service_v1_state_proto_init()
 	file_memory_service_v1_file_proto_msgTypes[2].OneofWrappers = []any{}
 	file_memory_service_v1_file_proto_msgTypes[4].OneofWrappers = []any{
 		(*EditFileRequest_Replace)(nil),
@@ -1716,7 +2094,7 @@ func file_memory_service_v1_file_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_file_proto_rawDesc), len(file_memory_service_v1_file_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,13 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	FileService_ReadFile_FullMethodName    = "/memory_service.v1.FileService/ReadFile"
-	FileService_WriteFile_FullMethodName   = "/memory_service.v1.FileService/WriteFile"
-	FileService_EditFile_FullMethodName    = "/memory_service.v1.FileService/EditFile"
-	FileService_RenameFile_FullMethodName  = "/memory_service.v1.FileService/RenameFile"
-	FileService_DeleteFile_FullMethodName  = "/memory_service.v1.FileService/DeleteFile"
-	FileService_ListFiles_FullMethodName   = "/memory_service.v1.FileService/ListFiles"
-	FileService_SearchFiles_FullMethodName = "/memory_service.v1.FileService/SearchFiles"
+	FileService_ReadFile_FullMethodName          = "/memory_service.v1.FileService/ReadFile"
+	FileService_WriteFile_FullMethodName         = "/memory_service.v1.FileService/WriteFile"
+	FileService_EditFile_FullMethodName          = "/memory_service.v1.FileService/EditFile"
+	FileService_RenameFile_FullMethodName        = "/memory_service.v1.FileService/RenameFile"
+	FileService_DeleteFile_FullMethodName        = "/memory_service.v1.FileService/DeleteFile"
+	FileService_ListFiles_FullMethodName         = "/memory_service.v1.FileService/ListFiles"
+	FileService_SearchFiles_FullMethodName       = "/memory_service.v1.FileService/SearchFiles"
+	FileService_ListFileVersions_FullMethodName  = "/memory_service.v1.FileService/ListFileVersions"
+	FileService_RedactFileVersion_FullMethodName = "/memory_service.v1.FileService/RedactFileVersion"
 )
 
 // FileServiceClient is the client API for FileService service.
@@ -64,6 +66,13 @@ type FileServiceClient interface {
 	ListFiles(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (*ListFilesResponse, error)
 	// SearchFiles returns the pieces of files that best match a text, best first.
 	SearchFiles(ctx context.Context, in *SearchFilesRequest, opts ...grpc.CallOption) (*SearchFilesResponse, error)
+	// ListFileVersions lists the versions of a file that the server keeps, newest first: the current one and
+	// those that were replaced in the last 30 days, or the server's setting. ReadFile reads them.
+	// Errors: FILE_NOT_FOUND.
+	ListFileVersions(ctx context.Context, in *ListFileVersionsRequest, opts ...grpc.CallOption) (*ListFileVersionsResponse, error)
+	// RedactFileVersion removes the content of a replaced version, and leaves that it was there.
+	// Errors: FILE_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT. Repeating it changes nothing.
+	RedactFileVersion(ctx context.Context, in *RedactFileVersionRequest, opts ...grpc.CallOption) (*RedactFileVersionResponse, error)
 }
 
 type fileServiceClient struct {
@@ -144,6 +153,26 @@ func (c *fileServiceClient) SearchFiles(ctx context.Context, in *SearchFilesRequ
 	return out, nil
 }
 
+func (c *fileServiceClient) ListFileVersions(ctx context.Context, in *ListFileVersionsRequest, opts ...grpc.CallOption) (*ListFileVersionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListFileVersionsResponse)
+	err := c.cc.Invoke(ctx, FileService_ListFileVersions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) RedactFileVersion(ctx context.Context, in *RedactFileVersionRequest, opts ...grpc.CallOption) (*RedactFileVersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RedactFileVersionResponse)
+	err := c.cc.Invoke(ctx, FileService_RedactFileVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // FileServiceServer is the server API for FileService service.
 // All implementations must embed UnimplementedFileServiceServer
 // for forward compatibility.
@@ -180,6 +209,13 @@ type FileServiceServer interface {
 	ListFiles(context.Context, *ListFilesRequest) (*ListFilesResponse, error)
 	// SearchFiles returns the pieces of files that best match a text, best first.
 	SearchFiles(context.Context, *SearchFilesRequest) (*SearchFilesResponse, error)
+	// ListFileVersions lists the versions of a file that the server keeps, newest first: the current one and
+	// those that were replaced in the last 30 days, or the server's setting. ReadFile reads them.
+	// Errors: FILE_NOT_FOUND.
+	ListFileVersions(context.Context, *ListFileVersionsRequest) (*ListFileVersionsResponse, error)
+	// RedactFileVersion removes the content of a replaced version, and leaves that it was there.
+	// Errors: FILE_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT. Repeating it changes nothing.
+	RedactFileVersion(context.Context, *RedactFileVersionRequest) (*RedactFileVersionResponse, error)
 	mustEmbedUnimplementedFileServiceServer()
 }
 
@@ -210,6 +246,12 @@ func (UnimplementedFileServiceServer) ListFiles(context.Context, *ListFilesReque
 }
 func (UnimplementedFileServiceServer) SearchFiles(context.Context, *SearchFilesRequest) (*SearchFilesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SearchFiles not implemented")
+}
+func (UnimplementedFileServiceServer) ListFileVersions(context.Context, *ListFileVersionsRequest) (*ListFileVersionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListFileVersions not implemented")
+}
+func (UnimplementedFileServiceServer) RedactFileVersion(context.Context, *RedactFileVersionRequest) (*RedactFileVersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RedactFileVersion not implemented")
 }
 func (UnimplementedFileServiceServer) mustEmbedUnimplementedFileServiceServer() {}
 func (UnimplementedFileServiceServer) testEmbeddedByValue()                     {}
@@ -358,6 +400,42 @@ func _FileService_SearchFiles_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FileService_ListFileVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListFileVersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).ListFileVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_ListFileVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).ListFileVersions(ctx, req.(*ListFileVersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_RedactFileVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RedactFileVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).RedactFileVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_RedactFileVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).RedactFileVersion(ctx, req.(*RedactFileVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // FileService_ServiceDesc is the grpc.ServiceDesc for FileService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -392,6 +470,14 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SearchFiles",
 			Handler:    _FileService_SearchFiles_Handler,
+		},
+		{
+			MethodName: "ListFileVersions",
+			Handler:    _FileService_ListFileVersions_Handler,
+		},
+		{
+			MethodName: "RedactFileVersion",
+			Handler:    _FileService_RedactFileVersion_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -10,13 +10,15 @@ import (
 )
 
 var fileAdapters = map[string]adapter{
-	"FileService/ReadFile":    readFile,
-	"FileService/WriteFile":   writeFile,
-	"FileService/EditFile":    editFile,
-	"FileService/RenameFile":  renameFile,
-	"FileService/DeleteFile":  deleteFile,
-	"FileService/ListFiles":   listFiles,
-	"FileService/SearchFiles": searchFiles,
+	"FileService/ReadFile":          readFile,
+	"FileService/WriteFile":         writeFile,
+	"FileService/EditFile":          editFile,
+	"FileService/RenameFile":        renameFile,
+	"FileService/DeleteFile":        deleteFile,
+	"FileService/ListFiles":         listFiles,
+	"FileService/SearchFiles":       searchFiles,
+	"FileService/ListFileVersions":  listFileVersions,
+	"FileService/RedactFileVersion": redactFileVersion,
 }
 
 // fileWriteOptions reads the options of a write of a file.
@@ -184,5 +186,31 @@ func searchFiles(client *memory.Client, in *fields) call {
 			Degraded: degradedOf(found.Degraded),
 			Revision: found.Revision,
 		}, nil
+	}
+}
+
+func listFileVersions(client *memory.Client, in *fields) call {
+	client, path, option := scoped(client, in), in.text("path"), memory.WithEntriesPerPage(in.number("page_size"))
+	return func(ctx context.Context) (proto.Message, error) {
+		versions, err := collected(client.ListFileVersions(ctx, path, option), func(version *memory.FileVersion) *memoryv1.FileVersion {
+			return &memoryv1.FileVersion{
+				Version:      version.Version,
+				Kind:         enumOf[memoryv1.VersionKind](version.Kind),
+				Time:         timeOf(version.Time),
+				Writer:       version.Writer,
+				CredentialId: version.CredentialID,
+				Path:         version.Path,
+				SizeBytes:    version.SizeBytes,
+			}
+		})
+		return &memoryv1.ListFileVersionsResponse{Versions: versions}, err
+	}
+}
+
+func redactFileVersion(client *memory.Client, in *fields) call {
+	client, path, version := scoped(client, in), in.text("path"), in.integer("version")
+	return func(ctx context.Context) (proto.Message, error) {
+		at, err := client.RedactFileVersion(ctx, path, version)
+		return &memoryv1.RedactFileVersionResponse{Revision: at}, err
 	}
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_client._calls.call import Call, Page, request_id_or_new
+from memory_client._calls.versions import version_kind
 from memory_client._gen.memory_service.v1 import file_pb2 as pb
 from memory_client.convert import degraded_to, provenance_to, time_to
 from memory_client.errors import InvalidArgument
@@ -15,6 +16,7 @@ from memory_client.files import (
     FileEdit,
     FileEntry,
     FileSearchResult,
+    FileVersion,
     InsertText,
     RenamedFiles,
     ReplaceText,
@@ -222,3 +224,35 @@ def _result_to(result: pb.FileSearchResult) -> FileSearchResult:
         score=result.score,
         version=result.version,
     )
+
+
+def list_file_versions(namespace: str, path: str, page_size: int) -> Call[Page[FileVersion]]:
+    """Call ListFileVersions for its first page."""
+    request = pb.ListFileVersionsRequest(namespace=namespace, path=path, page_size=page_size)
+
+    def read(response: pb.ListFileVersionsResponse) -> Page[FileVersion]:
+        return Page([_version_to(found) for found in response.versions], response.next_page_token, response)
+
+    return Call(_SERVICE + "ListFileVersions", request, pb.ListFileVersionsResponse, read)
+
+
+def _version_to(proto: pb.FileVersion) -> FileVersion:
+    return FileVersion(
+        version=proto.version,
+        kind=version_kind(proto.kind),
+        time=time_to(proto, "time"),
+        writer=proto.writer,
+        credential_id=proto.credential_id,
+        path=proto.path,
+        size_bytes=proto.size_bytes,
+    )
+
+
+def redact_file_version(namespace: str, path: str, version: int) -> Call[int]:
+    """Call RedactFileVersion; read the revision of the namespace."""
+    request = pb.RedactFileVersionRequest(namespace=namespace, path=path, version=version)
+
+    def read(response: pb.RedactFileVersionResponse) -> int:
+        return response.revision
+
+    return Call(_SERVICE + "RedactFileVersion", request, pb.RedactFileVersionResponse, read)

@@ -55,7 +55,7 @@ def redact_state_version(namespace: str, key: str, revision: int) -> Call[int]:
 def _item_version(proto: memory_pb2.ItemVersion) -> ItemVersion:
     return ItemVersion(
         revision=proto.revision,
-        kind=_kind(proto.kind),
+        kind=version_kind(proto.kind),
         time=time_to(proto, "time"),
         writer=proto.writer,
         credential_id=proto.credential_id,
@@ -67,7 +67,7 @@ def _state_version(proto: state_pb2.StateVersion) -> StateVersion:
     return StateVersion(
         revision=proto.revision,
         version=proto.version,
-        kind=_kind(proto.kind),
+        kind=version_kind(proto.kind),
         time=time_to(proto, "time"),
         writer=proto.writer,
         credential_id=proto.credential_id,
@@ -75,5 +75,5 @@ def _state_version(proto: state_pb2.StateVersion) -> StateVersion:
     )
 
 
-def _kind(number: int) -> VersionKind:
+def version_kind(number: int) -> VersionKind:
     return enum_to(state_pb2.VersionKind, "VERSION_KIND_", number, VersionKind, VersionKind.UNSPECIFIED)

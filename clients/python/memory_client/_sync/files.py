@@ -14,6 +14,7 @@ from memory_client.files import (
     FileEdit,
     FileEntry,
     FileSearchResult,
+    FileVersion,
     RenamedFiles,
     WrittenFile,
 )
@@ -180,3 +181,20 @@ class FileMethods(Bound):
             self._namespace, query, path=path, limit=limit, max_characters=max_characters
         )
         return found_of([self._transport.unary(call)])
+
+    def list_file_versions(self, path: str, *, page_size: int = 0) -> Iterator[FileVersion]:
+        """Yield the versions of a file, newest first, page by page; those before a rename too.
+
+        Raises:
+            NotFound: There is no such file.
+        """
+        return self._transport.entries(files.list_file_versions(self._namespace, path, page_size))
+
+    def redact_file_version(self, path: str, version: int) -> int:
+        """Remove the content of a replaced version of a file; return the namespace's revision.
+
+        Raises:
+            NotFound: There is no such file or version.
+            FailedPrecondition: It is the current version.
+        """
+        return self._transport.unary(files.redact_file_version(self._namespace, path, version))

@@ -8,13 +8,15 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AppendText, Degradation, InsertText, Provenance, ReplaceText } from "./memory_pb.js";
 import { file_memory_service_v1_memory } from "./memory_pb.js";
+import type { VersionKind } from "./state_pb.js";
+import { file_memory_service_v1_state } from "./state_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file memory_service/v1/file.proto.
  */
 export const file_memory_service_v1_file: GenFile = /*@__PURE__*/
-  fileDesc("ChxtZW1vcnlfc2VydmljZS92MS9maWxlLnByb3RvEhFtZW1vcnlfc2VydmljZS52MSKBAQoPUmVhZEZpbGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRwYXRoGAIgASgJEhIKCnN0YXJ0X2xpbmUYAyABKAUSEAoIZW5kX2xpbmUYBCABKAUSDwoHdmVyc2lvbhgFIAEoAxIWCg5tYXhfY2hhcmFjdGVycxgGIAEoBSLMAgoQUmVhZEZpbGVSZXNwb25zZRIPCgdjb250ZW50GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSDgoGc2hhMjU2GAMgASgJEhIKCmxpbmVfY291bnQYBCABKAUSEgoKc2l6ZV9ieXRlcxgFIAEoAxISCgpzdGFydF9saW5lGAYgASgFEhAKCGVuZF9saW5lGAcgASgFEhEKCXRydW5jYXRlZBgIIAEoCBIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJldmlzaW9uGAsgASgDEjEKCnByb3ZlbmFuY2UYDCABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Qcm92ZW5hbmNlIqUBChBXcml0ZUZpbGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRwYXRoGAIgASgJEg8KB2NvbnRlbnQYAyABKAkSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEhcKD2V4cGVjdGVkX3NoYTI1NhgFIAEoCRISCgpyZXF1ZXN0X2lkGAYgASgJQhMKEV9leHBlY3RlZF92ZXJzaW9uIrEBChFXcml0ZUZpbGVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgDEg4KBnNoYTI1NhgCIAEoCRISCgpsaW5lX2NvdW50GAMgASgFEhIKCnNpemVfYnl0ZXMYBCABKAMSDwoHY3JlYXRlZBgFIAEoCBIQCghyZXZpc2lvbhgGIAEoAxIwCghkZWdyYWRlZBgHIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIrACCg9FZGl0RmlsZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBHBhdGgYAiABKAkSMQoHcmVwbGFjZRgDIAEoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLlJlcGxhY2VUZXh0SAASLwoGaW5zZXJ0GAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5zZXJ0VGV4dEgAEi8KBmFwcGVuZBgFIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFwcGVuZFRleHRIABIdChBleHBlY3RlZF92ZXJzaW9uGAYgASgDSAGIAQESFwoPZXhwZWN0ZWRfc2hhMjU2GAcgASgJEhIKCnJlcXVlc3RfaWQYCCABKAlCBgoEZWRpdEITChFfZXhwZWN0ZWRfdmVyc2lvbiKzAQoQRWRpdEZpbGVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgDEg4KBnNoYTI1NhgCIAEoCRISCgpsaW5lX2NvdW50GAMgASgFEhIKCnNpemVfYnl0ZXMYBCABKAMSEgoKc3RhcnRfbGluZRgFIAEoBRIQCghyZXZpc2lvbhgGIAEoAxIwCghkZWdyYWRlZBgHIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIo4BChFSZW5hbWVGaWxlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRIQCghuZXdfcGF0aBgDIAEoCRIdChBleHBlY3RlZF92ZXJzaW9uGAQgASgDSACIAQESEgoKcmVxdWVzdF9pZBgFIAEoCUITChFfZXhwZWN0ZWRfdmVyc2lvbiJOChJSZW5hbWVGaWxlUmVzcG9uc2USFQoNcmVuYW1lZF9jb3VudBgBIAEoAxIPCgd2ZXJzaW9uGAIgASgDEhAKCHJldmlzaW9uGAMgASgDIo8BChFEZWxldGVGaWxlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRIRCglyZWN1cnNpdmUYAyABKAgSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBSABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iPQoSRGVsZXRlRmlsZVJlc3BvbnNlEhUKDWRlbGV0ZWRfY291bnQYASABKAMSEAoIcmV2aXNpb24YAiABKAMiaQoQTGlzdEZpbGVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRINCgVkZXB0aBgDIAEoBRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCSJtChFMaXN0RmlsZXNSZXNwb25zZRItCgdlbnRyaWVzGAEgAygLMhwubWVtb3J5X3NlcnZpY2UudjEuRmlsZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyLHAQoJRmlsZUVudHJ5EgwKBHBhdGgYASABKAkSEQoJaXNfZm9sZGVyGAIgASgIEhIKCnNpemVfYnl0ZXMYAyABKAMSEgoKZmlsZV9jb3VudBgEIAEoAxIPCgd2ZXJzaW9uGAUgASgDEi8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiegoSU2VhcmNoRmlsZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWVyeRgCIAEoCRIMCgRwYXRoGAMgASgJEhIKBWxpbWl0GAQgASgFSACIAQESFgoObWF4X2NoYXJhY3RlcnMYBSABKAVCCAoGX2xpbWl0Io8BChNTZWFyY2hGaWxlc1Jlc3BvbnNlEjQKB3Jlc3VsdHMYASADKAsyIy5tZW1vcnlfc2VydmljZS52MS5GaWxlU2VhcmNoUmVzdWx0EjAKCGRlZ3JhZGVkGAIgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YAyABKAMidAoQRmlsZVNlYXJjaFJlc3VsdBIMCgRwYXRoGAEgASgJEhIKCnN0YXJ0X2xpbmUYAiABKAUSEAoIZW5kX2xpbmUYAyABKAUSDAoEdGV4dBgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd2ZXJzaW9uGAYgASgDMvsECgtGaWxlU2VydmljZRJTCghSZWFkRmlsZRIiLm1lbW9yeV9zZXJ2aWNlLnYxLlJlYWRGaWxlUmVxdWVzdBojLm1lbW9yeV9zZXJ2aWNlLnYxLlJlYWRGaWxlUmVzcG9uc2USVgoJV3JpdGVGaWxlEiMubWVtb3J5X3NlcnZpY2UudjEuV3JpdGVGaWxlUmVxdWVzdBokLm1lbW9yeV9zZXJ2aWNlLnYxLldyaXRlRmlsZVJlc3BvbnNlElMKCEVkaXRGaWxlEiIubWVtb3J5X3NlcnZpY2UudjEuRWRpdEZpbGVSZXF1ZXN0GiMubWVtb3J5X3NlcnZpY2UudjEuRWRpdEZpbGVSZXNwb25zZRJZCgpSZW5hbWVGaWxlEiQubWVtb3J5X3NlcnZpY2UudjEuUmVuYW1lRmlsZVJlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5SZW5hbWVGaWxlUmVzcG9uc2USWQoKRGVsZXRlRmlsZRIkLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZUZpbGVSZXF1ZXN0GiUubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlRmlsZVJlc3BvbnNlElYKCUxpc3RGaWxlcxIjLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RGaWxlc1JlcXVlc3QaJC5tZW1vcnlfc2VydmljZS52MS5MaXN0RmlsZXNSZXNwb25zZRJcCgtTZWFyY2hGaWxlcxIlLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaEZpbGVzUmVxdWVzdBomLm1lbW9yeV9zZXJ2aWNlLnYxLlNlYXJjaEZpbGVzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_memory_service_v1_memory]);
+  fileDesc("ChxtZW1vcnlfc2VydmljZS92MS9maWxlLnByb3RvEhFtZW1vcnlfc2VydmljZS52MSKBAQoPUmVhZEZpbGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRwYXRoGAIgASgJEhIKCnN0YXJ0X2xpbmUYAyABKAUSEAoIZW5kX2xpbmUYBCABKAUSDwoHdmVyc2lvbhgFIAEoAxIWCg5tYXhfY2hhcmFjdGVycxgGIAEoBSLMAgoQUmVhZEZpbGVSZXNwb25zZRIPCgdjb250ZW50GAEgASgJEg8KB3ZlcnNpb24YAiABKAMSDgoGc2hhMjU2GAMgASgJEhIKCmxpbmVfY291bnQYBCABKAUSEgoKc2l6ZV9ieXRlcxgFIAEoAxISCgpzdGFydF9saW5lGAYgASgFEhAKCGVuZF9saW5lGAcgASgFEhEKCXRydW5jYXRlZBgIIAEoCBIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJldmlzaW9uGAsgASgDEjEKCnByb3ZlbmFuY2UYDCABKAsyHS5tZW1vcnlfc2VydmljZS52MS5Qcm92ZW5hbmNlIqUBChBXcml0ZUZpbGVSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRwYXRoGAIgASgJEg8KB2NvbnRlbnQYAyABKAkSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEhcKD2V4cGVjdGVkX3NoYTI1NhgFIAEoCRISCgpyZXF1ZXN0X2lkGAYgASgJQhMKEV9leHBlY3RlZF92ZXJzaW9uIrEBChFXcml0ZUZpbGVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgDEg4KBnNoYTI1NhgCIAEoCRISCgpsaW5lX2NvdW50GAMgASgFEhIKCnNpemVfYnl0ZXMYBCABKAMSDwoHY3JlYXRlZBgFIAEoCBIQCghyZXZpc2lvbhgGIAEoAxIwCghkZWdyYWRlZBgHIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIrACCg9FZGl0RmlsZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBHBhdGgYAiABKAkSMQoHcmVwbGFjZRgDIAEoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLlJlcGxhY2VUZXh0SAASLwoGaW5zZXJ0GAQgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5zZXJ0VGV4dEgAEi8KBmFwcGVuZBgFIAEoCzIdLm1lbW9yeV9zZXJ2aWNlLnYxLkFwcGVuZFRleHRIABIdChBleHBlY3RlZF92ZXJzaW9uGAYgASgDSAGIAQESFwoPZXhwZWN0ZWRfc2hhMjU2GAcgASgJEhIKCnJlcXVlc3RfaWQYCCABKAlCBgoEZWRpdEITChFfZXhwZWN0ZWRfdmVyc2lvbiKzAQoQRWRpdEZpbGVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgDEg4KBnNoYTI1NhgCIAEoCRISCgpsaW5lX2NvdW50GAMgASgFEhIKCnNpemVfYnl0ZXMYBCABKAMSEgoKc3RhcnRfbGluZRgFIAEoBRIQCghyZXZpc2lvbhgGIAEoAxIwCghkZWdyYWRlZBgHIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uIo4BChFSZW5hbWVGaWxlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRIQCghuZXdfcGF0aBgDIAEoCRIdChBleHBlY3RlZF92ZXJzaW9uGAQgASgDSACIAQESEgoKcmVxdWVzdF9pZBgFIAEoCUITChFfZXhwZWN0ZWRfdmVyc2lvbiJOChJSZW5hbWVGaWxlUmVzcG9uc2USFQoNcmVuYW1lZF9jb3VudBgBIAEoAxIPCgd2ZXJzaW9uGAIgASgDEhAKCHJldmlzaW9uGAMgASgDIo8BChFEZWxldGVGaWxlUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRIRCglyZWN1cnNpdmUYAyABKAgSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoA0gAiAEBEhIKCnJlcXVlc3RfaWQYBSABKAlCEwoRX2V4cGVjdGVkX3ZlcnNpb24iPQoSRGVsZXRlRmlsZVJlc3BvbnNlEhUKDWRlbGV0ZWRfY291bnQYASABKAMSEAoIcmV2aXNpb24YAiABKAMiaQoQTGlzdEZpbGVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRINCgVkZXB0aBgDIAEoBRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCSJtChFMaXN0RmlsZXNSZXNwb25zZRItCgdlbnRyaWVzGAEgAygLMhwubWVtb3J5X3NlcnZpY2UudjEuRmlsZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyLHAQoJRmlsZUVudHJ5EgwKBHBhdGgYASABKAkSEQoJaXNfZm9sZGVyGAIgASgIEhIKCnNpemVfYnl0ZXMYAyABKAMSEgoKZmlsZV9jb3VudBgEIAEoAxIPCgd2ZXJzaW9uGAUgASgDEi8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiegoSU2VhcmNoRmlsZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRINCgVxdWVyeRgCIAEoCRIMCgRwYXRoGAMgASgJEhIKBWxpbWl0GAQgASgFSACIAQESFgoObWF4X2NoYXJhY3RlcnMYBSABKAVCCAoGX2xpbWl0Io8BChNTZWFyY2hGaWxlc1Jlc3BvbnNlEjQKB3Jlc3VsdHMYASADKAsyIy5tZW1vcnlfc2VydmljZS52MS5GaWxlU2VhcmNoUmVzdWx0EjAKCGRlZ3JhZGVkGAIgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24SEAoIcmV2aXNpb24YAyABKAMidAoQRmlsZVNlYXJjaFJlc3VsdBIMCgRwYXRoGAEgASgJEhIKCnN0YXJ0X2xpbmUYAiABKAUSEAoIZW5kX2xpbmUYAyABKAUSDAoEdGV4dBgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd2ZXJzaW9uGAYgASgDImEKF0xpc3RGaWxlVmVyc2lvbnNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRwYXRoGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJImUKGExpc3RGaWxlVmVyc2lvbnNSZXNwb25zZRIwCgh2ZXJzaW9ucxgBIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkZpbGVWZXJzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK/AQoLRmlsZVZlcnNpb24SDwoHdmVyc2lvbhgBIAEoAxIsCgRraW5kGAIgASgOMh4ubWVtb3J5X3NlcnZpY2UudjEuVmVyc2lvbktpbmQSKAoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGd3JpdGVyGAQgASgJEhUKDWNyZWRlbnRpYWxfaWQYBSABKAkSDAoEcGF0aBgGIAEoCRISCgpzaXplX2J5dGVzGAcgASgDIkwKGFJlZGFjdEZpbGVWZXJzaW9uUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEcGF0aBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgDIi0KGVJlZGFjdEZpbGVWZXJzaW9uUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAMy2AYKC0ZpbGVTZXJ2aWNlElMKCFJlYWRGaWxlEiIubWVtb3J5X3NlcnZpY2UudjEuUmVhZEZpbGVSZXF1ZXN0GiMubWVtb3J5X3NlcnZpY2UudjEuUmVhZEZpbGVSZXNwb25zZRJWCglXcml0ZUZpbGUSIy5tZW1vcnlfc2VydmljZS52MS5Xcml0ZUZpbGVSZXF1ZXN0GiQubWVtb3J5X3NlcnZpY2UudjEuV3JpdGVGaWxlUmVzcG9uc2USUwoIRWRpdEZpbGUSIi5tZW1vcnlfc2VydmljZS52MS5FZGl0RmlsZVJlcXVlc3QaIy5tZW1vcnlfc2VydmljZS52MS5FZGl0RmlsZVJlc3BvbnNlElkKClJlbmFtZUZpbGUSJC5tZW1vcnlfc2VydmljZS52MS5SZW5hbWVGaWxlUmVxdWVzdBolLm1lbW9yeV9zZXJ2aWNlLnYxLlJlbmFtZUZpbGVSZXNwb25zZRJZCgpEZWxldGVGaWxlEiQubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlRmlsZVJlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVGaWxlUmVzcG9uc2USVgoJTGlzdEZpbGVzEiMubWVtb3J5X3NlcnZpY2UudjEuTGlzdEZpbGVzUmVxdWVzdBokLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RGaWxlc1Jlc3BvbnNlElwKC1NlYXJjaEZpbGVzEiUubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoRmlsZXNSZXF1ZXN0GiYubWVtb3J5X3NlcnZpY2UudjEuU2VhcmNoRmlsZXNSZXNwb25zZRJrChBMaXN0RmlsZVZlcnNpb25zEioubWVtb3J5X3NlcnZpY2UudjEuTGlzdEZpbGVWZXJzaW9uc1JlcXVlc3QaKy5tZW1vcnlfc2VydmljZS52MS5MaXN0RmlsZVZlcnNpb25zUmVzcG9uc2USbgoRUmVkYWN0RmlsZVZlcnNpb24SKy5tZW1vcnlfc2VydmljZS52MS5SZWRhY3RGaWxlVmVyc2lvblJlcXVlc3QaLC5tZW1vcnlfc2VydmljZS52MS5SZWRhY3RGaWxlVmVyc2lvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_memory_service_v1_memory, file_memory_service_v1_state]);
 
 /**
  * ReadFileRequest identifies the lines to read.
@@ -888,6 +890,195 @@ export const FileSearchResultSchema: GenMessage<FileSearchResult> = /*@__PURE__*
   messageDesc(file_memory_service_v1_file, 15);
 
 /**
+ * ListFileVersionsRequest names the file.
+ *
+ * @generated from message memory_service.v1.ListFileVersionsRequest
+ */
+export type ListFileVersionsRequest = Message<"memory_service.v1.ListFileVersionsRequest"> & {
+  /**
+   * The namespace to read. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The present path of the file. Required.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * The maximum number of versions per page. 0: 100. Values above 1000 are reduced to 1000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the previous response. Empty: the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.ListFileVersionsRequest.
+ * Use `create(ListFileVersionsRequestSchema)` to create a new message.
+ */
+export const ListFileVersionsRequestSchema: GenMessage<ListFileVersionsRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_file, 16);
+
+/**
+ * ListFileVersionsResponse is one page of versions.
+ *
+ * @generated from message memory_service.v1.ListFileVersionsResponse
+ */
+export type ListFileVersionsResponse = Message<"memory_service.v1.ListFileVersionsResponse"> & {
+  /**
+   * The versions, newest first.
+   *
+   * @generated from field: repeated memory_service.v1.FileVersion versions = 1;
+   */
+  versions: FileVersion[];
+
+  /**
+   * The token of the next page. Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message memory_service.v1.ListFileVersionsResponse.
+ * Use `create(ListFileVersionsResponseSchema)` to create a new message.
+ */
+export const ListFileVersionsResponseSchema: GenMessage<ListFileVersionsResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_file, 17);
+
+/**
+ * FileVersion is one version of a file.
+ *
+ * @generated from message memory_service.v1.FileVersion
+ */
+export type FileVersion = Message<"memory_service.v1.FileVersion"> & {
+  /**
+   * The version: the revision of the namespace at which it was written.
+   *
+   * @generated from field: int64 version = 1;
+   */
+  version: bigint;
+
+  /**
+   * What became of it.
+   *
+   * @generated from field: memory_service.v1.VersionKind kind = 2;
+   */
+  kind: VersionKind;
+
+  /**
+   * When it was written. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 3;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * The name of the credential that wrote it. Empty: none.
+   *
+   * @generated from field: string writer = 4;
+   */
+  writer: string;
+
+  /**
+   * The id of that credential. Empty: none.
+   *
+   * @generated from field: string credential_id = 5;
+   */
+  credentialId: string;
+
+  /**
+   * The path of the file in this version. Empty: it was redacted.
+   *
+   * @generated from field: string path = 6;
+   */
+  path: string;
+
+  /**
+   * The size in bytes of UTF-8. 0: it was redacted, or is empty.
+   *
+   * @generated from field: int64 size_bytes = 7;
+   */
+  sizeBytes: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.FileVersion.
+ * Use `create(FileVersionSchema)` to create a new message.
+ */
+export const FileVersionSchema: GenMessage<FileVersion> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_file, 18);
+
+/**
+ * RedactFileVersionRequest identifies the version to redact.
+ *
+ * @generated from message memory_service.v1.RedactFileVersionRequest
+ */
+export type RedactFileVersionRequest = Message<"memory_service.v1.RedactFileVersionRequest"> & {
+  /**
+   * The namespace to write to. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The present path of the file. Required.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * The version. Required.
+   *
+   * @generated from field: int64 version = 3;
+   */
+  version: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.RedactFileVersionRequest.
+ * Use `create(RedactFileVersionRequestSchema)` to create a new message.
+ */
+export const RedactFileVersionRequestSchema: GenMessage<RedactFileVersionRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_file, 19);
+
+/**
+ * RedactFileVersionResponse is the result of RedactFileVersion.
+ *
+ * @generated from message memory_service.v1.RedactFileVersionResponse
+ */
+export type RedactFileVersionResponse = Message<"memory_service.v1.RedactFileVersionResponse"> & {
+  /**
+   * The revision of the namespace, which a redaction does not change.
+   *
+   * @generated from field: int64 revision = 1;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.RedactFileVersionResponse.
+ * Use `create(RedactFileVersionResponseSchema)` to create a new message.
+ */
+export const RedactFileVersionResponseSchema: GenMessage<RedactFileVersionResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_file, 20);
+
+/**
  * FileService keeps a tree of small text files for a model to read and write: its notes. A folder exists
  * as long as a file is below it. A path begins with "/", as "/memories/people/ada.md": at most 512 bytes
  * of UTF-8 in Unicode normalization form C and 16 names, without empty names, "." or "..", without
@@ -978,6 +1169,29 @@ export const FileService: GenService<{
     methodKind: "unary";
     input: typeof SearchFilesRequestSchema;
     output: typeof SearchFilesResponseSchema;
+  },
+  /**
+   * ListFileVersions lists the versions of a file that the server keeps, newest first: the current one and
+   * those that were replaced in the last 30 days, or the server's setting. ReadFile reads them.
+   * Errors: FILE_NOT_FOUND.
+   *
+   * @generated from rpc memory_service.v1.FileService.ListFileVersions
+   */
+  listFileVersions: {
+    methodKind: "unary";
+    input: typeof ListFileVersionsRequestSchema;
+    output: typeof ListFileVersionsResponseSchema;
+  },
+  /**
+   * RedactFileVersion removes the content of a replaced version, and leaves that it was there.
+   * Errors: FILE_NOT_FOUND, VERSION_NOT_FOUND, VERSION_IS_CURRENT. Repeating it changes nothing.
+   *
+   * @generated from rpc memory_service.v1.FileService.RedactFileVersion
+   */
+  redactFileVersion: {
+    methodKind: "unary";
+    input: typeof RedactFileVersionRequestSchema;
+    output: typeof RedactFileVersionResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_memory_service_v1_file, 0);
