@@ -11,6 +11,9 @@ from memory_service.domain.relevance import Relevance
 _RANKS = 60
 """As in the paper. Doubled, the first ranks of a query count more like its last."""
 
+MATCHED_MIN = 0.2
+"""The relevance from which on a query has to do with an item. Doubled, paraphrases match no query."""
+
 
 class FusedRelevance(Relevance):
     """The relevance for the query that a result answers best."""
@@ -28,15 +31,18 @@ def fused(found: Sequence[Ranked], first: int, limit: int, *, explain: bool) -> 
     A score is the mean over the queries of (60 + 1) / (60 + rank), 0 where a query did not find the item:
     reciprocal rank fusion (Cormack, Clarke and Buettcher 2009). On questions split into parts it finds more
     than the highest score or the sum of scores, in which one misleading part can take all places. Of equal
-    results the newer is first. `matched` numbers the queries from `first`; negative numbers are left out.
+    results the newer is first. `matched` has the queries for which an item is relevant at all, numbered from
+    `first`; negative numbers are left out.
     """
     shares: dict[int, list[Contribution]] = {}
     matched: dict[int, list[int]] = {}
     for number, ranked in enumerate(found, first):
-        for rank, (_, position) in enumerate(ranked.order, 1):
+        positions = [position for _, position in ranked.order]
+        relevances = [1.0] * len(positions) if ranked.relevance is None else ranked.relevance.of(positions)
+        for rank, (position, its) in enumerate(zip(positions, relevances, strict=True), 1):
             value = (_RANKS + 1) / (_RANKS + rank)
             shares.setdefault(position, []).append(Contribution("query", value, 1 / len(found), 1.0))
-            matched.setdefault(position, []).extend([number] if number >= 0 else ())
+            matched.setdefault(position, []).extend([number] if number >= 0 and its >= MATCHED_MIN else ())
     order = sorted(((sum(s.value for s in its), position) for position, its in shares.items()), reverse=True)
     if limit >= 0:
         del order[limit:]

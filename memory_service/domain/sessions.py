@@ -18,12 +18,13 @@ from memory_service.domain.session_items import Session, SessionDraft, changed, 
 from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import Part
 from memory_service.store import Store
 
 UPDATABLE = frozenset({"title", "labels", "metadata"})
-# Metadata may have many kilobytes. Doubled: twice the memory for a page that ends early; halved: a page of a
-# thousand sessions takes twice as many reads.
-_LOADED_AT_ONCE = 100
+# Metadata may have many kilobytes. Doubled: the event loop is blocked twice as long by large ones; halved: a
+# page of a thousand sessions takes twice as many reads.
+_LOADED_AT_ONCE = 20
 _SESSION_BYTES = 100
 """Approximate size of a session in an answer, without its id and what was said about it."""
 
@@ -91,7 +92,7 @@ class Sessions:
 
     async def _fitting(self, namespace: str, found: Sequence[SessionCounts]) -> list[Session]:
         """Return the first of these sessions that fit into a page, one at least."""
-        sessions, nbytes = list[Session](), 0
+        sessions, nbytes, part = list[Session](), 0, Part()
         for start in range(0, len(found), _LOADED_AT_ONCE):
             some = found[start : start + _LOADED_AT_ONCE]
             items = await self._store.get_items(namespace, [id_of(counts.session_id) for counts in some])
@@ -101,6 +102,7 @@ class Sessions:
                 if sessions and nbytes > self._checks.limits.page_bytes_max:
                     return sessions
                 sessions.append(Session.of(counts, kept))
+                await part.give_way_if_long()
         return sessions
 
     async def get(self, namespace: str, session_id: str) -> tuple[Session, int]:

@@ -2512,8 +2512,8 @@ type RetrieveResult struct {
 	// more, and of the cosine similarity on a scale from unrelated (0) to certainly related (1). If only
 	// one of the two is known, that one. 0 without a query.
 	Relevance float64 `protobuf:"fixed64,7,opt,name=relevance,proto3" json:"relevance,omitempty"`
-	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each.
-	// Empty unless `queries` is set.
+	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each,
+	// with a relevance of at least 0.2. Empty unless `queries` is set.
 	MatchedQueries []int32 `protobuf:"varint,8,rep,packed,name=matched_queries,json=matchedQueries,proto3" json:"matched_queries,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

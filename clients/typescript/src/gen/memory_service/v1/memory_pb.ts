@@ -1282,8 +1282,8 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
   relevance: number;
 
   /**
-   * The indexes in `queries` of the texts that found this item: it is among the best `limit` of each.
-   * Empty unless `queries` is set.
+   * The indexes in `queries` of the texts that found this item: it is among the best `limit` of each,
+   * with a relevance of at least 0.2. Empty unless `queries` is set.
    *
    * @generated from field: repeated int32 matched_queries = 8;
    */
