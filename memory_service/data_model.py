@@ -353,6 +353,17 @@ class Change:
     subject: str
 
 
+class NamespaceSettings(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Settings of a namespace. `version` counts their changes; 0: there was none."""
+
+    time_zone: str = ""
+    default_ttl_us: int | None = None
+    version: int = 0
+
+
+NO_SETTINGS = NamespaceSettings()
+
+
 @dataclass(slots=True, frozen=True)
 class NamespaceInfo:
     """Statistics of a namespace. `uid` is never reused.
@@ -373,6 +384,7 @@ class NamespaceInfo:
     create_us: int
     pending_count: int = 0
     vector_epoch: int = 0
+    settings: NamespaceSettings = NO_SETTINGS
 
 
 @dataclass(slots=True, frozen=True)
@@ -534,7 +546,8 @@ class ItemWrite:
     that may embed the text later, if any, and `dimension` the size of its vectors, 0 if unknown. With
     `keep_vector` a replaced item keeps its vector. With `expected_revision` the write succeeds only if the
     item with this id has that revision; 0: only if there is none. With `keep_create_us` an item that replaces
-    another one gets its create_us. `new_id`: the server made the id at random, so no item has it.
+    another one gets its create_us. With `default_ttl` an added item expires as the namespace's settings say.
+    `new_id`: the server made the id at random, so no item has it.
     """
 
     item: Item
@@ -546,6 +559,7 @@ class ItemWrite:
     dimension: int = 0
     keep_create_us: bool = False
     new_id: bool = False
+    default_ttl: bool = False
 
 
 @dataclass(slots=True, frozen=True)

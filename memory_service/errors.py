@@ -227,6 +227,17 @@ class Conflict(MemoryServiceError):
         )
 
     @classmethod
+    def settings_version(cls, namespace: str, expected: int, current: int) -> Conflict:
+        """Return the error for settings of a namespace at another version."""
+        return cls(
+            "VERSION_MISMATCH",
+            f"the settings of {namespace!r} are at version {current}, not {expected}",
+            namespace=namespace,
+            expected_version=expected,
+            current_version=current,
+        )
+
+    @classmethod
     def session_version(cls, session_id: str, expected: int, current: int) -> Conflict:
         """Return the error for a session at another version; current 0 means that nothing was ever set."""
         return cls(

@@ -294,6 +294,7 @@ def valid_request(method: MethodDescriptor, namespace: str) -> Message:
         "RedactFileVersion": {"path": "/file", "version": 1},
         "UndoWrites": {"writer": "nobody", "since": {"seconds": 1}},
         "ReviewQuarantined": {"id": "held", "decision": 2},
+        "UpdateNamespace": {"time_zone": "Europe/Berlin"},
     }
     request: Any = GetMessageClass(method.input_type)(**fields.get(method.name, {}))
     if "namespace" in method.input_type.fields_by_name:

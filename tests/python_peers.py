@@ -202,6 +202,21 @@ def _memory_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any
     return _update(request, "memory", values, list(request.update_mask.paths), parameters)
 
 
+def _namespace_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    rest = type(request)()
+    rest.CopyFrom(request)
+    rest.ClearField("namespace")
+    rest.ClearField("update_mask")
+    values = given(rest, {"time_zone", "default_ttl", "expected_version"})
+    if not request.HasField("update_mask"):
+        return values
+    paths = set(request.update_mask.paths)
+    if paths - {"time_zone", "default_ttl"} or values.keys() - {"expected_version"} - paths:
+        raise Inexpressible("UpdateNamespaceRequest.update_mask")
+    empty = {"time_zone": "", "default_ttl": None}
+    return {**{path: empty[path] for path in paths}, **values}
+
+
 def _session_update(request: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     _must_be_set(request, "session")
     values = given(request.session, {"session_id", "title", "labels", "metadata"})
@@ -309,6 +324,7 @@ _ARGUMENTS: dict[str, Callable[..., dict[str, Any]]] = {
     "Import": _imported,
     "Update": _item_update,
     "UpdateMemory": _memory_update,
+    "UpdateNamespace": _namespace_update,
     "UpdateSession": _session_update,
 }
 
@@ -406,6 +422,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "DeleteNamespace": _taken(removed_item_count="item_count", removed_state_count="state_count"),
     "ListQuarantined": _under("writes"),
     "Flush": _under("duration"),
+    "UpdateNamespace": _under("settings"),
 }
 
 

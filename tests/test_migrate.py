@@ -39,6 +39,7 @@ from memory_service.data_model import (
     HeldWrite,
     ItemKind,
     ItemWrite,
+    NamespaceSettings,
     OnDuplicate,
     Provenance,
     Receipt,
@@ -107,6 +108,7 @@ async def fill(store: Store) -> None:
         await store.save_state("birds", build_state(ODD, value, now, description=ODD), request=request)
     await store.save_state("birds", build_state("k", 1, provenance=ADA))
     await store.delete_state("birds", "k", now_us=now)
+    await store.save_settings("birds", NamespaceSettings("Europe/Berlin", 10**12), expected_version=0)
     await store.add_items(ODD, [build_pending("waits", "a swan"), build_write("plain", "a coot")])
     await store.add_items("moved", [build_write(f"i{n}", f"text {n}", vector) for n in range(20)])
     await store.begin_reembedding("moved", MODEL, 4, replace_client_vectors=True)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/memory-service/memory-service/clients/go/internal/memoryv1"
 )
@@ -51,6 +53,29 @@ type NamespaceSummary struct {
 	Revision int64
 	// CreateTime of its first write.
 	CreateTime time.Time
+	// Settings of the namespace. Nil: none was ever made.
+	Settings *NamespaceSettings
+}
+
+// NamespaceSettings are the settings of a namespace.
+type NamespaceSettings struct {
+	// TimeZone is the IANA name of the time zone of its users. Empty: UTC.
+	TimeZone string
+	// DefaultTTL is the time until items of conversations expire that are added without an expiry. 0: never.
+	DefaultTTL time.Duration
+	// Version counts the changes of the settings.
+	Version int64
+}
+
+// NamespaceUpdate is a change of settings; those that are nil stay.
+type NamespaceUpdate struct {
+	// TimeZone is an IANA name such as "Europe/Berlin"; empty: UTC.
+	TimeZone *string
+	// DefaultTTL is the time until items of conversations expire that are added without an expiry; 0: never.
+	DefaultTTL *time.Duration
+	// ExpectedVersion makes the change conditional: it happens only if this is the version of the settings,
+	// 0 if there are none, and otherwise returns [ErrConflict].
+	ExpectedVersion *int64
 }
 
 // NamespaceStats describes the contents of a namespace.
@@ -76,6 +101,8 @@ type NamespaceStats struct {
 	// PendingCount is the number of items waiting to be embedded, because the embedder did not answer or
 	// after [Client.Reembed].
 	PendingCount int64
+	// Settings of the namespace. Nil: none was ever made.
+	Settings *NamespaceSettings
 }
 
 // ReembedOptions are the optional arguments of [Client.Reembed].
@@ -213,6 +240,7 @@ func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...L
 				ItemCount:  summary.GetItemCount(),
 				Revision:   summary.GetRevision(),
 				CreateTime: timeTo(summary.GetCreateTime()),
+				Settings:   settingsTo(summary.GetSettings()),
 			})
 		}
 		return summaries, response.GetNextPageToken(), err
@@ -246,7 +274,41 @@ func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
 			EfSearch:    int(index.GetEfSearch()),
 		},
 		PendingCount: response.GetPendingCount(),
+		Settings:     settingsTo(response.GetSettings()),
 	}, nil
+}
+
+// UpdateNamespace changes settings of the client's namespace, which is created if it does not exist.
+func (c *Client) UpdateNamespace(ctx context.Context, update NamespaceUpdate) (*NamespaceSettings, error) {
+	request := &memoryv1.UpdateNamespaceRequest{
+		Namespace: c.namespace, ExpectedVersion: update.ExpectedVersion, UpdateMask: &fieldmaskpb.FieldMask{},
+	}
+	if update.TimeZone != nil {
+		request.TimeZone = *update.TimeZone
+		request.UpdateMask.Paths = append(request.UpdateMask.Paths, "time_zone")
+	}
+	if update.DefaultTTL != nil {
+		if *update.DefaultTTL != 0 {
+			request.DefaultTtl = durationpb.New(*update.DefaultTTL)
+		}
+		request.UpdateMask.Paths = append(request.UpdateMask.Paths, "default_ttl")
+	}
+	response, err := invoke(ctx, c, c.admin.UpdateNamespace, request)
+	if err != nil {
+		return nil, err
+	}
+	return settingsTo(response.GetSettings()), nil
+}
+
+func settingsTo(settings *memoryv1.NamespaceSettings) *NamespaceSettings {
+	if settings == nil {
+		return nil
+	}
+	return &NamespaceSettings{
+		TimeZone:   settings.GetTimeZone(),
+		DefaultTTL: settings.GetDefaultTtl().AsDuration(),
+		Version:    settings.GetVersion(),
+	}
 }
 
 // Reembed moves the client's namespace to the server's embedder: its items are embedded again in the

@@ -29,7 +29,7 @@
 //   - files for a model's notes: [Client.ReadFile], [Client.WriteFile], [Client.EditFile],
 //     [Client.RenameFile], [Client.DeleteFile], [Client.ListFiles], [Client.SearchFiles],
 //     [Client.ListFileVersions], [Client.RedactFileVersion]
-//   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats],
+//   - the server itself: [Client.Info], [Client.ListNamespaces], [Client.NamespaceStats], [Client.UpdateNamespace],
 //     [Client.DeleteNamespace], [Client.Reembed], [Client.UndoWrites],
 //     [Client.ListQuarantined], [Client.ReviewQuarantined], [Client.Flush], [Client.Backup], [Client.Health]
 //

@@ -40,6 +40,7 @@ _BACKUPS = "memory_service.cli.backups"
         "watch": "memory_service.cli.watch:watch",
         "stats": f"{_ADMIN}:stats",
         "namespaces": f"{_ADMIN}:namespaces",
+        "settings": f"{_ADMIN}:settings",
         "reembed": "memory_service.cli.reembedding:reembed",
         "undo": "memory_service.cli.undo:undo",
         "quarantine": "memory_service.cli.quarantine:quarantine",

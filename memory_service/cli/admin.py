@@ -1,11 +1,15 @@
-"""Commands on a server as a whole: health, stats, namespaces, flush."""
+"""Commands on a server as a whole: health, stats, namespaces, settings, flush."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
 
 import click
 
 from memory_service.cli import output, rendering
 from memory_service.cli.options import client_command, option
+from memory_service.cli.parameters import Duration
 from memory_service.cli.session import CommandError, Session
 
 
@@ -50,6 +54,31 @@ def namespaces(session: Session, prefix: str) -> None:
     for found in session.client.list_namespaces(prefix=prefix):
         row = f"{found.item_count:>10} items  {found.revision:>10}  {rendering.moment(found.create_time)}"
         session.tell(found, f"{row}  {rendering.one_line(found.namespace)}")
+
+
+@click.command()
+@option("--time-zone", help='IANA name of the time zone of its users, such as Europe/Berlin; "": UTC.')
+@option(
+    "--default-ttl", type=Duration(), help="Time to live of items that are added without one, such as 7d."
+)
+@option("--no-default-ttl", is_flag=True, help="Let such items live forever.")
+@option("--expected-version", type=int, help="Only if the settings have this version; 0: if there are none.")
+@client_command
+def settings(
+    session: Session,
+    time_zone: str | None,
+    default_ttl: timedelta | None,
+    no_default_ttl: bool,
+    expected_version: int | None,
+) -> None:
+    """Change settings of the namespace, and print them."""
+    changes: dict[str, Any] = {} if time_zone is None else {"time_zone": time_zone}
+    if default_ttl is not None or no_default_ttl:
+        if default_ttl is not None and no_default_ttl:
+            raise CommandError("--default-ttl and --no-default-ttl exclude each other")
+        changes["default_ttl"] = default_ttl
+    changed = session.client.update_namespace(**changes, expected_version=expected_version)
+    session.tell(changed, rendering.fields(changed))
 
 
 @click.command()

@@ -10,6 +10,7 @@ import msgspec
 
 from memory_service.data_model import (
     CLIENT_MODEL,
+    CONVERSATION_KINDS,
     DegradationReason,
     Item,
     ItemDraft,
@@ -71,7 +72,14 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
     return ItemWrite(
         item, indexed_text(item), model, draft.keep_vector, draft.expected_revision, indexed_speaker(item),
         keep_create_us=draft.create_us is None and draft.facet is None, new_id=not draft.id,
+        default_ttl=_takes_default_ttl(draft, item),
     )  # fmt: skip
+
+
+def _takes_default_ttl(draft: ItemDraft, item: Item) -> bool:
+    """Whether an item expires after the default ttl of its namespace."""
+    imported = draft.provenance is not None and draft.provenance.imported
+    return item.expire_us is None and item.kind in CONVERSATION_KINDS and not imported
 
 
 def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:

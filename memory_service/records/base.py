@@ -39,6 +39,7 @@ from memory_service.data_model import (
     Item,
     ItemWrite,
     NamespaceInfo,
+    NamespaceSettings,
     OnDuplicate,
     Receipt,
     RequestKey,
@@ -136,6 +137,9 @@ class WriteStore(ABC):
         repeated within one AddItems counts as existing from its second occurrence.
         Before any of this, MUST raise Conflict.revision if a write's `expected_revision` is not its item's
         revision, which is 0 if the item does not exist or has expired.
+
+        With `default_ttl` an item MUST expire after the default ttl of the namespace's settings, if there is
+        one, from its update_us on.
 
         **ReplaceItem**: the item gets a new revision; its position MUST stay. MUST raise NotFound if the item
         does not exist or has expired at write.item.update_us, and Conflict if `expected_revision` is given
@@ -534,6 +538,17 @@ class NamespaceStore(ABC):
     @abstractmethod
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         """Return up to `limit` namespaces whose name has the prefix and is above `after`, by name."""
+
+    @abstractmethod
+    async def save_settings(
+        self, namespace: str, settings: NamespaceSettings, *, expected_version: int, by: Caller = ANYBODY
+    ) -> NamespaceInfo:
+        """Save the settings of a namespace, which is created if it does not exist, at the next version.
+
+        MUST raise Conflict if the settings are not at `expected_version`; 0: there are none. It is not a
+        change. The settings MUST survive a reset and be part of backups, and MUST go with the namespace.
+        Writes of items that begin afterwards MUST see them.
+        """
 
     @abstractmethod
     async def record_request(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.data_model import (
+    NO_SETTINGS,
     Facet,
     Item,
     ItemKind,
+    ItemWrite,
     LabelKey,
     NamespaceInfo,
+    NamespaceSettings,
     Provenance,
     Vector,
     index_labels,
@@ -27,6 +31,7 @@ _object = msgspec.json.Decoder(dict).decode
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 _facet = msgspec.json.Decoder(Facet).decode
 _provenance = msgspec.json.Decoder(Provenance).decode
+_settings = msgspec.json.Decoder(NamespaceSettings).decode
 
 
 class ItemTexts(NamedTuple):
@@ -109,6 +114,24 @@ def provenance_of(stored: str | None) -> Provenance | None:
     return None if stored is None else _provenance(stored)
 
 
+def encode_settings(settings: NamespaceSettings) -> str:
+    """Encode the settings of a namespace as JSON."""
+    return _json(settings).decode()
+
+
+@lru_cache(maxsize=4096)
+def settings_of(stored: str | None) -> NamespaceSettings:
+    """Decode the settings of a namespace; None: there are none."""
+    return NO_SETTINGS if stored is None else _settings(stored)
+
+
+def set_default_expiry(write: ItemWrite, stored: str | None) -> None:
+    """Set the expiry of an item to be added, as the settings of its namespace say."""
+    if write.default_ttl and stored is not None:
+        ttl_us = settings_of(stored).default_ttl_us
+        write.item.expire_us = None if ttl_us is None else write.item.update_us + ttl_us
+
+
 def vector_bytes(vector: Vector | None) -> bytes | None:
     """Encode a vector as little-endian float32."""
     return None if vector is None else np.asarray(vector, "<f4").tobytes()
@@ -133,6 +156,8 @@ class NamespaceCounts:
     model: str
     create_us: int
     vector_epoch: int
+    settings: str | None
+    """As stored."""
 
     @property
     def no_vector_key(self) -> int:
@@ -151,4 +176,5 @@ class NamespaceCounts:
         return NamespaceInfo(
             self.name, self.uid, self.revision, self.item_count, self.state_count, self.embedded_count,
             self.dimension, self.model, self.create_us, self.pending_count, self.vector_epoch,
+            settings_of(self.settings),
         )  # fmt: skip

@@ -9,9 +9,10 @@ from typing import Any
 import grpc
 
 from memory_service import __version__
-from memory_service.data_model import WritesBy
+from memory_service.data_model import NamespaceSettings, WritesBy
 from memory_service.domain.administration import Administration
 from memory_service.domain.items import Items
+from memory_service.domain.namespace_settings import FIELDS, Settings
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.undo import Undo
 from memory_service.embedders.base import Embedder
@@ -22,8 +23,8 @@ from memory_service.rerankers.base import Reranker
 from memory_service.runtime.clock import now_us
 from memory_service.server.decisions import degradations
 from memory_service.server.items import fill_facet, fill_item
-from memory_service.server.requests import request_key
-from memory_service.server.values import fill_duration, fill_time, to_us
+from memory_service.server.requests import optional, request_key
+from memory_service.server.values import fill_duration, fill_time, to_us, ttl_us
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
 
@@ -51,12 +52,14 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         undo: Undo,
         items: Items,
         quarantine: Quarantine,
+        settings: Settings,
         info: ServerInfo,
     ) -> None:
         self._administration = administration
         self._undo = undo
         self._items = items
         self._quarantine = quarantine
+        self._settings = settings
         self._info = info
         self._start_us = now_us()
 
@@ -91,6 +94,22 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
                 namespace=info.name, item_count=info.item_count, revision=info.revision
             )
             fill_time(summary.create_time, info.create_us)
+            _fill_settings(summary, info.settings)
+        return response
+
+    async def UpdateNamespace(
+        self, request: pb.UpdateNamespaceRequest, context: Context
+    ) -> pb.UpdateNamespaceResponse:
+        has_ttl = request.HasField("default_ttl")
+        settings = await self._settings.update(
+            request.namespace,
+            _changed_settings(request),
+            time_zone=request.time_zone,
+            default_ttl_us=ttl_us("default_ttl", request.default_ttl) if has_ttl else None,
+            expected_version=optional(request, "expected_version"),
+        )
+        response = pb.UpdateNamespaceResponse()
+        _fill_settings(response, settings)
         return response
 
     async def GetNamespaceStats(
@@ -109,6 +128,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
             index=pb.IndexStats(**dataclasses.asdict(index)),
         )
         fill_time(response.create_time, info.create_us)
+        _fill_settings(response, info.settings)
         return response
 
     async def Reembed(self, request: pb.ReembedRequest, context: Context) -> pb.ReembedResponse:
@@ -186,6 +206,25 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         response = pb.BackupResponse(**dataclasses.asdict(report))
         fill_duration(response.duration, seconds)
         return response
+
+
+def _changed_settings(request: pb.UpdateNamespaceRequest) -> frozenset[str]:
+    if not request.HasField("update_mask"):
+        return FIELDS & {field.name for field, _ in request.ListFields()}
+    paths = set(request.update_mask.paths)
+    if unknown := paths - FIELDS - {"*"}:
+        raise InvalidArgument("update_mask", f"has no setting {min(unknown)[:100]!r}")
+    return FIELDS if "*" in paths else frozenset(paths)
+
+
+def _fill_settings(
+    target: pb.NamespaceSummary | pb.GetNamespaceStatsResponse | pb.UpdateNamespaceResponse,
+    settings: NamespaceSettings,
+) -> None:
+    if settings.version:
+        target.settings.time_zone, target.settings.version = settings.time_zone, settings.version
+        if settings.default_ttl_us is not None:
+            target.settings.default_ttl.FromMicroseconds(settings.default_ttl_us)
 
 
 def _writes_by(request: pb.UndoWritesRequest) -> WritesBy:

@@ -145,6 +145,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         "GetInfo": _method(Audit.READ, reach=Reach.NONE),
         "ListNamespaces": _method(Audit.READ, Role.READ, reach=Reach.OWN),
         "GetNamespaceStats": _READ,
+        "UpdateNamespace": _method(Audit.AHEAD, Role.ADMIN),
         "DeleteNamespace": _method(Audit.AHEAD, Role.FORGET, Role.ADMIN),
         "UndoWrites": _method(Audit.AHEAD, Role.FORGET, Role.ADMIN),
         "ListQuarantined": _method(Audit.READ, Role.READ, Role.ADMIN),

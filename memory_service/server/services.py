@@ -34,6 +34,7 @@ from memory_service.domain.interactions import Interactions
 from memory_service.domain.items import Items
 from memory_service.domain.knowledge import Knowledge
 from memory_service.domain.label_values import LabelListing
+from memory_service.domain.namespace_settings import Settings
 from memory_service.domain.overseer import Overseer
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
@@ -139,8 +140,9 @@ class Services:
             self._name, self._config.store, self._embedder, self._llm, self._config.limits, self._reranker
         )
         undo = Undo(self._store, self._embedding, self._checks)
+        settings = Settings(self._store, self._checks)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(
-            AdminServicer(self.administration, undo, self._items, self._quarantine, info), server
+            AdminServicer(self.administration, undo, self._items, self._quarantine, settings, info), server
         )
         overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)

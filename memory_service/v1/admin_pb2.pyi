@@ -1,4 +1,5 @@
 from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from memory_service.v1 import memory_pb2 as _memory_pb2
 from google.protobuf.internal import containers as _containers
@@ -82,16 +83,48 @@ class ListNamespacesResponse(_message.Message):
     def __init__(self, namespaces: _Optional[_Iterable[_Union[NamespaceSummary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class NamespaceSummary(_message.Message):
-    __slots__ = ("namespace", "item_count", "revision", "create_time")
+    __slots__ = ("namespace", "item_count", "revision", "create_time", "settings")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     item_count: int
     revision: int
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, namespace: _Optional[str] = ..., item_count: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    settings: NamespaceSettings
+    def __init__(self, namespace: _Optional[str] = ..., item_count: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., settings: _Optional[_Union[NamespaceSettings, _Mapping]] = ...) -> None: ...
+
+class NamespaceSettings(_message.Message):
+    __slots__ = ("time_zone", "default_ttl", "version")
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_TTL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    time_zone: str
+    default_ttl: _duration_pb2.Duration
+    version: int
+    def __init__(self, time_zone: _Optional[str] = ..., default_ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., version: _Optional[int] = ...) -> None: ...
+
+class UpdateNamespaceRequest(_message.Message):
+    __slots__ = ("namespace", "time_zone", "default_ttl", "update_mask", "expected_version")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_TTL_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    time_zone: str
+    default_ttl: _duration_pb2.Duration
+    update_mask: _field_mask_pb2.FieldMask
+    expected_version: int
+    def __init__(self, namespace: _Optional[str] = ..., time_zone: _Optional[str] = ..., default_ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ..., expected_version: _Optional[int] = ...) -> None: ...
+
+class UpdateNamespaceResponse(_message.Message):
+    __slots__ = ("settings",)
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    settings: NamespaceSettings
+    def __init__(self, settings: _Optional[_Union[NamespaceSettings, _Mapping]] = ...) -> None: ...
 
 class GetNamespaceStatsRequest(_message.Message):
     __slots__ = ("namespace",)
@@ -100,7 +133,7 @@ class GetNamespaceStatsRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ...) -> None: ...
 
 class GetNamespaceStatsResponse(_message.Message):
-    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index", "pending_count")
+    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index", "pending_count", "settings")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +144,7 @@ class GetNamespaceStatsResponse(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     revision: int
     item_count: int
@@ -121,7 +155,8 @@ class GetNamespaceStatsResponse(_message.Message):
     create_time: _timestamp_pb2.Timestamp
     index: IndexStats
     pending_count: int
-    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., pending_count: _Optional[int] = ...) -> None: ...
+    settings: NamespaceSettings
+    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., pending_count: _Optional[int] = ..., settings: _Optional[_Union[NamespaceSettings, _Mapping]] = ...) -> None: ...
 
 class IndexStats(_message.Message):
     __slots__ = ("loaded", "kind", "graph_count", "exact_count", "memory_bytes", "ef_search")

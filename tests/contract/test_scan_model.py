@@ -66,6 +66,7 @@ def random_filter(choose: random.Random, revision: int) -> ItemFilter:
         choose.choice([None, None, 2 * revision // 3]),
         None if kinds is None else frozenset(kinds),
         pairs("a", "t"),
+        any_tag=tuple(("t", str(value)) for value in choose.sample(range(4), choose.choice([0, 0, 1, 2]))),
     )
 
 
@@ -77,6 +78,7 @@ def matches(item: Item, wanted: ItemFilter) -> bool:
         and (not wanted.session_id or item.session_id == wanted.session_id)
         and all(item.labels.get(key) == value for key, value in wanted.labels)
         and all(tags.get(key) == value for key, value in wanted.tags)
+        and (not wanted.any_tag or any(tags.get(key) == value for key, value in wanted.any_tag))
         and (wanted.start_us is None or item.create_us >= wanted.start_us)
         and (wanted.end_us is None or item.create_us < wanted.end_us)
         and item.position >= wanted.min_position

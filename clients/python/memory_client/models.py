@@ -399,6 +399,18 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceSettings:
+    """Settings of a namespace."""
+
+    time_zone: str
+    """IANA name of the time zone of its users. Empty: UTC."""
+    default_ttl: timedelta | None
+    """Time until items of conversations expire that are added without an expiry. None: never."""
+    version: int
+    """Number of changes of the settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceSummary:
     """A namespace in a list."""
 
@@ -406,6 +418,8 @@ class NamespaceSummary:
     item_count: int
     revision: int
     create_time: datetime | None
+    settings: NamespaceSettings | None = None
+    """None: none was ever made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -438,6 +452,8 @@ class NamespaceStats:
     index: IndexStats
     pending_count: int
     """Items waiting to be embedded."""
+    settings: NamespaceSettings | None = None
+    """None: none was ever made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

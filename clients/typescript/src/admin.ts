@@ -1,11 +1,21 @@
 // The client's methods for administration.
 
+import { create } from "@bufbuild/protobuf";
+
 import { Bound } from "./bound.js";
 import { itemTo } from "./convert.js";
 import type { Degradation } from "./degradation.js";
 import { degradedTo } from "./degradation.js";
-import type { GetInfoResponse, GetNamespaceStatsResponse } from "./gen/memory_service/v1/admin_pb.js";
-import { AdminService, QuarantineDecision as Decisions } from "./gen/memory_service/v1/admin_pb.js";
+import type {
+  GetInfoResponse,
+  GetNamespaceStatsResponse,
+  NamespaceSettings as ProtoSettings,
+} from "./gen/memory_service/v1/admin_pb.js";
+import {
+  AdminService,
+  NamespaceSettingsSchema,
+  QuarantineDecision as Decisions,
+} from "./gen/memory_service/v1/admin_pb.js";
 import type { HealthStatus } from "./health.js";
 import { healthCheck, statusOf } from "./health.js";
 import type { MemoryItem } from "./items.js";
@@ -13,7 +23,7 @@ import type { CallOptions, WriteOptions } from "./options.js";
 import type { Removed } from "./removed.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { Time, TimeInput } from "./times.js";
-import { enumFrom, int32From, millisTo, optionalTimeTo, timestampFrom } from "./values.js";
+import { durationFrom, enumFrom, int32From, int64From, millisTo, optionalTimeTo, timestampFrom } from "./values.js";
 
 const method = AdminService.method;
 
@@ -52,6 +62,32 @@ export interface NamespaceSummary {
   readonly itemCount: number;
   readonly revision: number;
   readonly createTime?: Time | undefined;
+  /** Undefined: none was ever made. */
+  readonly settings?: NamespaceSettings | undefined;
+}
+
+/** Settings of a namespace. */
+export interface NamespaceSettings {
+  /** IANA name of the time zone of its users. Empty: UTC. */
+  readonly timeZone: string;
+  /** Milliseconds until items of conversations expire that are added without an expiry. Undefined: never. */
+  readonly defaultTtlMs?: number | undefined;
+  /** Number of changes of the settings. */
+  readonly version: number;
+}
+
+/** Changes of settings; those that are undefined stay. */
+export interface NamespaceChanges {
+  /** IANA name such as "Europe/Berlin"; "": UTC. */
+  readonly timeZone?: string | undefined;
+  /** Milliseconds until items of conversations expire that are added without an expiry; null: never. */
+  readonly defaultTtlMs?: number | null | undefined;
+}
+
+/** How settings are changed. */
+export interface UpdateNamespaceOptions extends CallOptions {
+  /** Write only if this is the version of the settings; 0: only if there are none. Undefined: always. */
+  readonly expectedVersion?: number | undefined;
 }
 
 /** How namespaces are listed. */
@@ -88,6 +124,8 @@ export interface NamespaceStats {
   readonly index: IndexStats;
   /** Number of items waiting to be embedded, because the embedder did not answer or after `reembed`. */
   readonly pendingCount: number;
+  /** Undefined: none was ever made. */
+  readonly settings?: NamespaceSettings | undefined;
 }
 
 /** Selects the writes to undo: by `writer`, `credentialId` or both, or `anyWriter`. */
@@ -191,12 +229,13 @@ export abstract class AdminMethods extends Bound {
     const { prefix = "", pageSize = 0 } = options;
     const request = withToken({ prefix, pageSize: int32From(pageSize, "pageSize") });
     for await (const page of this.transport.pages(method.listNamespaces, request, options)) {
-      for (const { namespace, itemCount, revision, createTime } of page.namespaces) {
+      for (const { namespace, itemCount, revision, createTime, settings } of page.namespaces) {
         yield {
           namespace,
           itemCount: Number(itemCount),
           revision: Number(revision),
           createTime: optionalTimeTo(createTime),
+          settings: settings && settingsTo(settings),
         };
       }
     }
@@ -210,6 +249,34 @@ export abstract class AdminMethods extends Bound {
   async namespaceStats(options: CallOptions = {}): Promise<NamespaceStats> {
     const request = { namespace: this.boundTo };
     return statsTo(await this.transport.unary(method.getNamespaceStats, request, options));
+  }
+
+  /**
+   * Changes settings of the client's namespace, which is created if it does not exist.
+   *
+   * @throws ConflictError - the settings are at another version than `expectedVersion`
+   */
+  async updateNamespace(
+    changes: NamespaceChanges,
+    options: UpdateNamespaceOptions = {},
+  ): Promise<NamespaceSettings> {
+    const { timeZone, defaultTtlMs } = changes;
+    const paths = [];
+    if (timeZone !== undefined) {
+      paths.push("time_zone");
+    }
+    if (defaultTtlMs !== undefined) {
+      paths.push("default_ttl");
+    }
+    const request = {
+      namespace: this.boundTo,
+      timeZone: timeZone ?? "",
+      defaultTtl: given(defaultTtlMs ?? undefined, durationFrom, "defaultTtlMs"),
+      updateMask: { paths },
+      expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+    };
+    const { settings } = await this.transport.unary(method.updateNamespace, request, options);
+    return settingsTo(settings ?? create(NamespaceSettingsSchema));
   }
 
   /**
@@ -396,5 +463,14 @@ function statsTo(response: GetNamespaceStatsResponse): NamespaceStats {
       efSearch: index?.efSearch ?? 0,
     },
     pendingCount: Number(response.pendingCount),
+    settings: response.settings && settingsTo(response.settings),
+  };
+}
+
+function settingsTo(settings: ProtoSettings): NamespaceSettings {
+  return {
+    timeZone: settings.timeZone,
+    defaultTtlMs: settings.defaultTtl && millisTo(settings.defaultTtl),
+    version: Number(settings.version),
   };
 }

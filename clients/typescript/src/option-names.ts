@@ -1,6 +1,13 @@
 // The names of all options. The compiler checks them against the types of the options.
 
-import type { ListNamespacesOptions, ListQuarantinedOptions, ReembedOptions, UndoOptions } from "./admin.js";
+import type {
+  ListNamespacesOptions,
+  ListQuarantinedOptions,
+  NamespaceChanges,
+  ReembedOptions,
+  UndoOptions,
+  UpdateNamespaceOptions,
+} from "./admin.js";
 import type { MemoryClient } from "./client.js";
 import type {
   DeleteFileOptions,
@@ -365,6 +372,8 @@ const EVALUATE: Names<EvaluateForStorageOptions> = {
   ...named("goal", "save", "arguments", "isError", "key", "overwrite", "ttlMs", "decideBy"),
 };
 
+const SETTINGS: Names<NamespaceChanges> = named("timeZone", "defaultTtlMs");
+const UPDATE_NAMESPACE: Names<UpdateNamespaceOptions> = { ...CALL, expectedVersion: true };
 const LIST_NAMESPACES: Names<ListNamespacesOptions> = { ...PAGES, prefix: true };
 const REEMBED: Names<ReembedOptions> = { ...CALL, replaceClientVectors: true };
 
@@ -442,6 +451,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   evaluateForStorage: [null, null, EVALUATE],
   info: [CALL],
   listNamespaces: [LIST_NAMESPACES],
+  updateNamespace: [SETTINGS, UPDATE_NAMESPACE],
   namespaceStats: [CALL],
   deleteNamespace: [CALL],
   reembed: [REEMBED],

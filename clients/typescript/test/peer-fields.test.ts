@@ -207,7 +207,8 @@ function updateIn(request: JsonObject): JsonObject {
 
 /** The names that the mask of an update has to hold: those of the fields that are given, in JSON's way. */
 function namesIn(request: JsonObject): string[] {
-  const changed = (request["item"] ?? request["memory"] ?? request["session"]) as JsonObject;
+  const { namespace: _, expectedVersion: __, ...settings } = request;
+  const changed = (request["item"] ?? request["memory"] ?? request["session"] ?? settings) as JsonObject;
   const id = request["session"] === undefined ? "id" : "sessionId";
   const content = ["chatMessage", "toolCallResult", "text", "data"];
   const names = Object.keys(changed).filter((name) => name !== id);

@@ -24,6 +24,7 @@ import type {
   LoadStateOptions,
   MemoryClient,
   MemoryItem,
+  NamespaceChanges,
   NewItem,
   NewStateEntry,
   OnDuplicate,
@@ -35,6 +36,7 @@ import type {
   SearchStateOptions,
   StateEntry,
   UndoOptions,
+  UpdateNamespaceOptions,
   Vector,
   WatchOptions,
   WriteOperation,
@@ -278,6 +280,25 @@ export const ADMIN: Adapters<typeof AdminService> = {
     namespaces: await all(client.listNamespaces(options)),
   })),
   getNamespaceStats: adapter<object>([], (client) => client.namespaceStats()),
+  updateNamespace: adapter<NamespaceChanges & UpdateNamespaceOptions & Mask>(
+    ["timeZone", "defaultTtlMs", "updateMask", "expectedVersion"],
+    async (client, { updateMask, expectedVersion, ...given }) => {
+      const paths = updateMask?.paths ?? Object.keys(given);
+      if (paths.some((path) => !["timeZone", "time_zone", "defaultTtlMs", "default_ttl"].includes(path))) {
+        throw new Inexpressible("UpdateNamespaceRequest.update_mask");
+      }
+      const zone = paths.includes("timeZone") || paths.includes("time_zone");
+      const ttl = paths.includes("defaultTtlMs") || paths.includes("default_ttl");
+      if ((!zone && given.timeZone !== undefined) || (!ttl && given.defaultTtlMs !== undefined)) {
+        throw new Inexpressible("UpdateNamespaceRequest: not in the mask");
+      }
+      const changes = {
+        ...(zone && { timeZone: given.timeZone ?? "" }),
+        ...(ttl && { defaultTtlMs: given.defaultTtlMs ?? null }),
+      };
+      return { settings: await client.updateNamespace(changes, { expectedVersion }) };
+    },
+  ),
   deleteNamespace: adapter<object>([], async (client) => {
     const { itemCount, stateCount } = await client.deleteNamespace();
     return { removedItemCount: itemCount, removedStateCount: stateCount };

@@ -36,6 +36,7 @@ from memory_service.records.rules.requests import of_item, of_state
 from memory_service.records.rules.states import floor_without, next_entry, renamed_version
 from memory_service.records.rules.undo import Action, Undone, write_again
 from memory_service.records.rules.vectors import vector_key, written_key
+from memory_service.records.stored_values import set_default_expiry, settings_of
 from memory_service.runtime.caller import Caller
 from memory_service.runtime.clock import now_us
 
@@ -57,6 +58,7 @@ class Namespace:
     model: str = ""
     vector_epoch: int = 0
     version_floor: int = 0
+    settings: str | None = None
     ids: dict[int, str] = field(default_factory=dict)
     vectors: dict[str, np.ndarray] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
@@ -91,10 +93,12 @@ class Namespace:
         return NamespaceInfo(
             self.name, self.uid, self.revision, len(self.items), len(self.states), len(self.vectors),
             self.dimension, self.model, self.create_us, len(self.pending), self.vector_epoch,
+            settings_of(self.settings),
         )  # fmt: skip
 
     def put(self, write: ItemWrite, waits: bool) -> None:
         """Add an item, or replace the one with its id; with `waits` it is pending."""
+        set_default_expiry(write, self.settings)
         stored = self.items.get(write.item.id)
         if stored is not None and self.give_way(write, stored):
             if write.keep_create_us:

@@ -18,6 +18,7 @@ from memory_service.data_model import (
     IndexInfo,
     Item,
     NamespaceInfo,
+    NamespaceSettings,
     Receipt,
     RequestKey,
     Since,
@@ -46,9 +47,11 @@ from memory_service.records.rules.history import Version
 from memory_service.records.rules.items import check_unchanged, grows
 from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
+from memory_service.records.rules.settings import next_settings
 from memory_service.records.rules.states import note_saved, state_to_rename
 from memory_service.records.rules.undo import step_of, undo_item, undo_state
 from memory_service.records.rules.vectors import check_fills, check_move
+from memory_service.records.stored_values import encode_settings, settings_of
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
@@ -413,6 +416,15 @@ class InMemoryStore(InMemoryVersionStore, Store):
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         names = sorted(name for name in self._namespaces if name.startswith(prefix) and name > after)
         return [self._namespaces[name].info() for name in names[:limit]]
+
+    async def save_settings(
+        self, namespace: str, settings: NamespaceSettings, *, expected_version: int, by: Caller = ANYBODY
+    ) -> NamespaceInfo:
+        found = self._begin(namespace)
+        current = settings_of(found.settings)
+        found.settings = encode_settings(next_settings(namespace, settings, expected_version, current))
+        self._commit(found, None, Receipt(found.revision))
+        return found.info()
 
     async def reset(
         self, namespace: str, *, request: RequestKey | None = None, by: Caller = ANYBODY

@@ -52,13 +52,14 @@ _ORDERS = {
 _SUM = "coalesce((SELECT sum(nbytes) FROM $.{} t WHERE t.part = m.part AND t.uid = m.uid), 0)"
 _APPEAR = (
     "INSERT INTO $.namespaces (part, uid, name, revision, seq, stamp, item_count, state_count,"
-    " embedded_count, pending_count, bytes, dimension, model, version_floor, vector_epoch, moving, create_us)"
+    " embedded_count, pending_count, bytes, dimension, model, version_floor, vector_epoch, moving, create_us,"
+    " settings)"
     " SELECT m.part, m.uid, m.name, r.revision, 1, %(stamp)s, r.item_count, r.state_count, r.embedded_count,"
     f" r.pending_count, ({_SUM.format('items')} + {_SUM.format('states')})::bigint, r.dimension, r.model,"
-    " r.version_floor, r.vector_epoch, r.moving::boolean, r.create_us"
+    " r.version_floor, r.vector_epoch, r.moving::boolean, r.create_us, r.settings"
     " FROM $.migration m, json_to_record(m.row::json) r(revision bigint, item_count bigint,"
     " state_count bigint, embedded_count bigint, pending_count bigint, dimension int, model text,"
-    " version_floor bigint, vector_epoch bigint, moving int, create_us bigint)"
+    " version_floor bigint, vector_epoch bigint, moving int, create_us bigint, settings text)"
 )
 
 

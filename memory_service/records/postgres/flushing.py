@@ -16,7 +16,7 @@ _TYPES = {
     **dict.fromkeys(
         ("name", "model", "id", "session_id", "labels", "metadata", "content", "facet", "provenance", "key",
          "description", "value", "subject", "receipt", "state_key", "request", "writer", "credential_id",
-         "reason", "request_id", "new_key"),
+         "reason", "request_id", "new_key", "settings"),
         "text",
     ),
     **dict.fromkeys(("terms", "embedding", "digest", "whole", "body"), "bytea"),

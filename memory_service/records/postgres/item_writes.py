@@ -18,6 +18,7 @@ from memory_service.records.rules.history import cut_short
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item
 from memory_service.records.rules.vectors import vector_key, written_key
+from memory_service.records.stored_values import set_default_expiry
 
 
 def let_go(page: Page, held_id: str) -> None:
@@ -30,6 +31,8 @@ def let_go(page: Page, held_id: str) -> None:
 
 def put_item(page: Page, write: ItemWrite, terms: bytes, waits: bool, *, keeps_history: bool) -> None:
     """Write an item, whatever is stored."""
+    assert page.book is not None
+    set_default_expiry(write, page.book.settings)
     item = write.item
     stored = page.items.get(item.id)
     becomes = give_way(page, write, stored, keeps_history)

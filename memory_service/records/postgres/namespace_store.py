@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from memory_service.data_model import ChangeType, NamespaceInfo, Receipt, RequestKey
+from memory_service.data_model import ChangeType, NamespaceInfo, NamespaceSettings, Receipt, RequestKey
 from memory_service.errors import NotFound
 from memory_service.records.base import NamespaceStore
 from memory_service.records.postgres.database import Async
@@ -18,6 +18,8 @@ from memory_service.records.postgres.state_writes import expire_state
 from memory_service.records.postgres.store_core import StoreCore
 from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
+from memory_service.records.rules.settings import next_settings
+from memory_service.records.stored_values import encode_settings, settings_of
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us as present_us
 
@@ -52,6 +54,18 @@ class PostgresNamespaceStore(StoreCore, NamespaceStore):
         return [
             namespace_of(row) for row in await self._fetch(_SCAN, (text_in(after), begins, begins, limit))
         ]
+
+    async def save_settings(
+        self, namespace: str, settings: NamespaceSettings, *, expected_version: int, by: Caller = ANYBODY
+    ) -> NamespaceInfo:
+        def apply(page: Page) -> NamespaceInfo:
+            current = settings_of(page.book.settings if page.book else None)
+            saved = next_settings(namespace, settings, expected_version, current)
+            book = page.open(present_us())
+            book.settings = encode_settings(saved)
+            return book.info()
+
+        return await self._write(namespace, by, Needs(), apply)
 
     async def record_request(
         self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY

@@ -121,6 +121,7 @@ class Book(NamespaceCounts):
     vector_epoch: int = 0
     moving: bool = False
     create_us: int = 0
+    settings: str | None = None
 
 
 class Renamed(NamedTuple):
@@ -266,4 +267,5 @@ def book_of(name: str, row: Row) -> Book:
 BOOK_COLUMNS = (
     *("uid", "revision", "seq", "stamp", "item_count", "state_count", "embedded_count", "pending_count"),
     *("bytes", "dimension", "model", "version_floor", "vector_epoch", "moving", "create_us"),
+    "settings",
 )

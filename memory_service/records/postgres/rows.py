@@ -8,7 +8,13 @@ from typing import NamedTuple
 from memory_service.data_model import HeldWrite, Item, ItemWrite, NamespaceInfo, RequestKey, StateEntry
 from memory_service.records import stored_values
 from memory_service.records.postgres.database import Row
-from memory_service.records.stored_values import encode_provenance, provenance_of, texts_of, vector_bytes
+from memory_service.records.stored_values import (
+    encode_provenance,
+    provenance_of,
+    settings_of,
+    texts_of,
+    vector_bytes,
+)
 
 ITEM_COLUMNS = (
     *("position", "id", "revision", "session_id", "create_us", "update_us", "expire_us", "labels"),
@@ -20,7 +26,7 @@ STATE_COLUMNS = (
 )
 NAMESPACE_COLUMNS = (
     *("name", "uid", "revision", "item_count", "state_count", "embedded_count", "dimension", "model"),
-    *("create_us", "pending_count", "vector_epoch"),
+    *("create_us", "pending_count", "vector_epoch", "settings"),
 )
 HELD_COLUMNS = (
     *("id", "reason", "body", "held_us", "expire_us", "writer", "credential_id", "request_id", "digest"),
@@ -141,10 +147,10 @@ def state_of(row: Row) -> StateEntry:
 
 def namespace_of(row: Row) -> NamespaceInfo:
     """Return the namespace in a row of NAMESPACE_COLUMNS."""
-    name, uid, revision, items, states, embedded, dimension, model, create_us, pending, epoch = row
+    name, uid, revision, items, states, embedded, dimension, model, create_us, pending, epoch, settings = row
     return NamespaceInfo(
         text_of(name), uid, revision, items, states, embedded, dimension, text_of(model), create_us, pending,
-        epoch,
+        epoch, settings_of(settings),
     )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ from memory_service.records.sqlite.rows import (
     item_update_row,
 )
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
+from memory_service.records.stored_values import set_default_expiry
 from memory_service.runtime.caller import Caller
 
 
@@ -129,6 +130,7 @@ def put_item(
     outcome: Outcome,
 ) -> None:
     """Write an item, whatever is stored."""
+    set_default_expiry(write, book.settings)
     # Nearly all are new, and need no rule.
     if stored is not None and not _give_way(db, ledger, book, write, stored):
         outcome.effect.removed.append(expire_item(db, ledger, book, write.item.id, stored))

@@ -47,6 +47,7 @@ class Book(NamespaceCounts):
     pending_count: int = 0
     vector_epoch: int = 0
     moving: int = 0
+    settings: str | None = None
     dirty: bool = False
     erased: bool = False
 
@@ -69,7 +70,7 @@ class Ledger:
         if book is None:
             row = db.execute(
                 "SELECT name, uid, revision, item_count, state_count, embedded_count, dimension, model,"
-                " version_floor, create_us, pending_count, vector_epoch, moving FROM namespaces"
+                " version_floor, create_us, pending_count, vector_epoch, moving, settings FROM namespaces"
                 " WHERE name = ?",
                 (name,),
             ).fetchone()
@@ -145,10 +146,10 @@ class Ledger:
             b.moving = int(b.moving and b.pending_count > 0)
             db.execute(
                 "UPDATE namespaces SET revision=?, item_count=?, state_count=?, embedded_count=?,"
-                " dimension=?, model=?, version_floor=?, pending_count=?, vector_epoch=?, moving=?"
-                " WHERE uid=?",
+                " dimension=?, model=?, version_floor=?, pending_count=?, vector_epoch=?, moving=?,"
+                " settings=? WHERE uid=?",
                 (b.revision, b.item_count, b.state_count, b.embedded_count, b.dimension, b.model,
-                 b.version_floor, b.pending_count, b.vector_epoch, b.moving, b.uid),
+                 b.version_floor, b.pending_count, b.vector_epoch, b.moving, b.settings, b.uid),
             )  # fmt: skip
             b.dirty = False
         self._dirty.clear()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memory_service.data_model import NamespaceInfo, Receipt, RequestKey
+from memory_service.data_model import NamespaceInfo, NamespaceSettings, Receipt, RequestKey
+from memory_service.errors import NotFound
 from memory_service.records.base import NamespaceStore
 from memory_service.records.sqlite import namespace_writes
 from memory_service.records.sqlite.connection import Connection
@@ -28,6 +29,21 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
         values = (after, prefix, len(prefix), prefix, limit)
         rows = await self._read(lambda db: db.execute(statement, values).fetchall())
         return [namespace_of(row) for row in rows]
+
+    async def save_settings(
+        self, namespace: str, settings: NamespaceSettings, *, expected_version: int, by: Caller = ANYBODY
+    ) -> NamespaceInfo:
+        await self._write(
+            namespace,
+            by,
+            lambda db: namespace_writes.save_settings(
+                db, self._ledger, namespace, settings, expected_version
+            ),
+        )
+        info = self._info(namespace)
+        if info is None:
+            raise NotFound.namespace(namespace)  # It was deleted meanwhile.
+        return info
 
     async def record_request(
         self, namespace: str, receipt: Receipt, request: RequestKey, *, by: Caller = ANYBODY

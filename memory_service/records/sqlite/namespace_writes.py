@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from memory_service.data_model import (
     ChangeType,
+    NamespaceSettings,
     Receipt,
     RequestKey,
 )
 from memory_service.errors import NotFound
+from memory_service.records.rules.settings import next_settings
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.history import forget_history, prune
 from memory_service.records.sqlite.item_writes import StoredItem, expire_item
@@ -16,6 +18,7 @@ from memory_service.records.sqlite.ledger import Ledger, Outcome, earlier, finis
 from memory_service.records.sqlite.quarantine_writes import forget_expired, forget_held
 from memory_service.records.sqlite.schema import keys_of
 from memory_service.records.sqlite.state_writes import empty_states, expire_state
+from memory_service.records.stored_values import encode_settings, settings_of
 from memory_service.runtime.failpoints import reach
 
 
@@ -40,6 +43,20 @@ def reset(db: Connection, ledger: Ledger, namespace: str, request: RequestKey | 
     reach("reset.after_statements")
     ledger.change(db, book, ChangeType.RESET, "")
     return finish(db, book, request, Outcome(receipt, began=began, emptied=True))
+
+
+def save_settings(
+    db: Connection, ledger: Ledger, namespace: str, settings: NamespaceSettings, expected_version: int
+) -> Outcome:
+    """Save the settings of a namespace; see `NamespaceStore.save_settings`."""
+    book = ledger.find(db, namespace)
+    current = settings_of(book.settings if book else None)
+    saved = next_settings(namespace, settings, expected_version, current)
+    began = book is None
+    book = ledger.find_or_begin(db, namespace)
+    book.settings = encode_settings(saved)
+    ledger.note(book)
+    return finish(db, book, None, Outcome(Receipt(0), began=began))
 
 
 def delete_namespace(db: Connection, ledger: Ledger, namespace: str) -> Outcome:

@@ -147,7 +147,7 @@ TABLES = (
 """All data of a namespace, except its own row and snapshots."""
 NAMESPACE = _plain(
     "uid name revision item_count state_count embedded_count pending_count dimension model version_floor"
-    " vector_epoch moving create_us"
+    " vector_epoch moving create_us settings"
 )
 
 

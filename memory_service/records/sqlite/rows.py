@@ -6,7 +6,7 @@ from memory_service.data_model import Item, ItemWrite, NamespaceInfo, StateEntry
 from memory_service.records import stored_values
 from memory_service.records.sqlite.connection import Row
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
-from memory_service.records.stored_values import provenance_of, texts_of, vector_bytes
+from memory_service.records.stored_values import provenance_of, settings_of, texts_of, vector_bytes
 
 ITEM_COLUMNS = (
     "key, id, revision, session_id, create_us, update_us, expire_us, labels, metadata, content,"
@@ -37,7 +37,7 @@ REFRESH_EXPIRY = (
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value, provenance"
 NAMESPACE_COLUMNS = (
     "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us,"
-    " pending_count, vector_epoch"
+    " pending_count, vector_epoch, settings"
 )
 
 
@@ -103,4 +103,4 @@ def shortened_state_columns(value_chars: int) -> str:
 
 def namespace_of(row: Row) -> NamespaceInfo:
     """Return the namespace in a row of NAMESPACE_COLUMNS."""
-    return NamespaceInfo(*row)
+    return NamespaceInfo(*(*row[:-1], settings_of(row[-1])))

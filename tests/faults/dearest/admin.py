@@ -75,6 +75,13 @@ def _filled(world: World) -> World:
 ADMIN = {
     "GetInfo": [Dear("at once", lambda w: again(pb.GetInfoRequest(), 40), 4)],
     "ListNamespaces": [Dear("thousands", _many_namespaces)],
+    "UpdateNamespace": [
+        Dear(
+            "any",
+            lambda w: again(pb.UpdateNamespaceRequest(namespace=w.fresh(), time_zone="Europe/Berlin"), 20),
+            4,
+        ),
+    ],
     "GetNamespaceStats": [
         Dear("of many", lambda w: again(pb.GetNamespaceStatsRequest(namespace=w.library), 20), 4),
     ],

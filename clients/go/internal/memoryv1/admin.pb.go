@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -434,7 +435,9 @@ type NamespaceSummary struct {
 	// The revision of the last write.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When the first write was made. UTC.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// The settings of the namespace. Unset: none was ever made.
+	Settings      *NamespaceSettings `protobuf:"bytes,5,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -497,6 +500,207 @@ func (x *NamespaceSummary) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *NamespaceSummary) GetSettings() *NamespaceSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// NamespaceSettings are the settings of a namespace.
+type NamespaceSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The IANA name of the time zone of its users, for example "Europe/Berlin". Empty: UTC.
+	TimeZone string `protobuf:"bytes,1,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// How long items of conversations live that are added without a time to live and without an expiry,
+	// except by Import. Items that exist keep their expiry, and so do updated ones. Unset: until deleted.
+	DefaultTtl *durationpb.Duration `protobuf:"bytes,2,opt,name=default_ttl,json=defaultTtl,proto3" json:"default_ttl,omitempty"`
+	// Counts the changes of the settings: 1, 2, 3 and so on.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceSettings) Reset() {
+	*x = NamespaceSettings{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceSettings) ProtoMessage() {}
+
+func (x *NamespaceSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceSettings.ProtoReflect.Descriptor instead.
+func (*NamespaceSettings) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NamespaceSettings) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *NamespaceSettings) GetDefaultTtl() *durationpb.Duration {
+	if x != nil {
+		return x.DefaultTtl
+	}
+	return nil
+}
+
+func (x *NamespaceSettings) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// UpdateNamespaceRequest is a change of settings.
+type UpdateNamespaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace. Required.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The new time zone. Empty: UTC.
+	TimeZone string `protobuf:"bytes,2,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// The new default time to live. Must be positive. Unset: none.
+	DefaultTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=default_ttl,json=defaultTtl,proto3" json:"default_ttl,omitempty"`
+	// The settings to change: "time_zone", "default_ttl", or "*" for both. Unset: those that are set.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Write only if this is the version of the settings; 0: only if none was ever made. Unset: write
+	// unconditionally.
+	ExpectedVersion *int64 `protobuf:"varint,5,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *UpdateNamespaceRequest) Reset() {
+	*x = UpdateNamespaceRequest{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateNamespaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateNamespaceRequest) ProtoMessage() {}
+
+func (x *UpdateNamespaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateNamespaceRequest.ProtoReflect.Descriptor instead.
+func (*UpdateNamespaceRequest) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *UpdateNamespaceRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *UpdateNamespaceRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *UpdateNamespaceRequest) GetDefaultTtl() *durationpb.Duration {
+	if x != nil {
+		return x.DefaultTtl
+	}
+	return nil
+}
+
+func (x *UpdateNamespaceRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateNamespaceRequest) GetExpectedVersion() int64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
+}
+
+// UpdateNamespaceResponse is the result of UpdateNamespace.
+type UpdateNamespaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The settings after the change.
+	Settings      *NamespaceSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateNamespaceResponse) Reset() {
+	*x = UpdateNamespaceResponse{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateNamespaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateNamespaceResponse) ProtoMessage() {}
+
+func (x *UpdateNamespaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateNamespaceResponse.ProtoReflect.Descriptor instead.
+func (*UpdateNamespaceResponse) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *UpdateNamespaceResponse) GetSettings() *NamespaceSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 // GetNamespaceStatsRequest names the namespace to describe.
 type GetNamespaceStatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -508,7 +712,7 @@ type GetNamespaceStatsRequest struct {
 
 func (x *GetNamespaceStatsRequest) Reset() {
 	*x = GetNamespaceStatsRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[6]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -520,7 +724,7 @@ func (x *GetNamespaceStatsRequest) String() string {
 func (*GetNamespaceStatsRequest) ProtoMessage() {}
 
 func (x *GetNamespaceStatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[6]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -533,7 +737,7 @@ func (x *GetNamespaceStatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNamespaceStatsRequest.ProtoReflect.Descriptor instead.
 func (*GetNamespaceStatsRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetNamespaceStatsRequest) GetNamespace() string {
@@ -566,14 +770,16 @@ type GetNamespaceStatsResponse struct {
 	// How vectors are searched at present.
 	Index *IndexStats `protobuf:"bytes,9,opt,name=index,proto3" json:"index,omitempty"`
 	// Number of items that wait to be embedded, because the embedder did not respond or after Reembed.
-	PendingCount  int64 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	PendingCount int64 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	// The settings of the namespace. Unset: none was ever made.
+	Settings      *NamespaceSettings `protobuf:"bytes,11,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetNamespaceStatsResponse) Reset() {
 	*x = GetNamespaceStatsResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[7]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +791,7 @@ func (x *GetNamespaceStatsResponse) String() string {
 func (*GetNamespaceStatsResponse) ProtoMessage() {}
 
 func (x *GetNamespaceStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[7]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +804,7 @@ func (x *GetNamespaceStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNamespaceStatsResponse.ProtoReflect.Descriptor instead.
 func (*GetNamespaceStatsResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetNamespaceStatsResponse) GetNamespace() string {
@@ -671,6 +877,13 @@ func (x *GetNamespaceStatsResponse) GetPendingCount() int64 {
 	return 0
 }
 
+func (x *GetNamespaceStatsResponse) GetSettings() *NamespaceSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
 type IndexStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -692,7 +905,7 @@ type IndexStats struct {
 
 func (x *IndexStats) Reset() {
 	*x = IndexStats{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[8]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +917,7 @@ func (x *IndexStats) String() string {
 func (*IndexStats) ProtoMessage() {}
 
 func (x *IndexStats) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[8]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +930,7 @@ func (x *IndexStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexStats.ProtoReflect.Descriptor instead.
 func (*IndexStats) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *IndexStats) GetLoaded() bool {
@@ -773,7 +986,7 @@ type DeleteNamespaceRequest struct {
 
 func (x *DeleteNamespaceRequest) Reset() {
 	*x = DeleteNamespaceRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[9]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +998,7 @@ func (x *DeleteNamespaceRequest) String() string {
 func (*DeleteNamespaceRequest) ProtoMessage() {}
 
 func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[9]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +1011,7 @@ func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNamespaceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteNamespaceRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteNamespaceRequest) GetNamespace() string {
@@ -821,7 +1034,7 @@ type DeleteNamespaceResponse struct {
 
 func (x *DeleteNamespaceResponse) Reset() {
 	*x = DeleteNamespaceResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[10]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +1046,7 @@ func (x *DeleteNamespaceResponse) String() string {
 func (*DeleteNamespaceResponse) ProtoMessage() {}
 
 func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[10]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +1059,7 @@ func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNamespaceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteNamespaceResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteNamespaceResponse) GetRemovedItemCount() int64 {
@@ -872,7 +1085,7 @@ type FlushRequest struct {
 
 func (x *FlushRequest) Reset() {
 	*x = FlushRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1097,7 @@ func (x *FlushRequest) String() string {
 func (*FlushRequest) ProtoMessage() {}
 
 func (x *FlushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1110,7 @@ func (x *FlushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushRequest.ProtoReflect.Descriptor instead.
 func (*FlushRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // FlushResponse is the result of Flush.
@@ -911,7 +1124,7 @@ type FlushResponse struct {
 
 func (x *FlushResponse) Reset() {
 	*x = FlushResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1136,7 @@ func (x *FlushResponse) String() string {
 func (*FlushResponse) ProtoMessage() {}
 
 func (x *FlushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1149,7 @@ func (x *FlushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushResponse.ProtoReflect.Descriptor instead.
 func (*FlushResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FlushResponse) GetDuration() *durationpb.Duration {
@@ -958,7 +1171,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1183,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1196,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BackupRequest) GetName() string {
@@ -1014,7 +1227,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1239,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1252,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BackupResponse) GetName() string {
@@ -1098,7 +1311,7 @@ type ReembedRequest struct {
 
 func (x *ReembedRequest) Reset() {
 	*x = ReembedRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1323,7 @@ func (x *ReembedRequest) String() string {
 func (*ReembedRequest) ProtoMessage() {}
 
 func (x *ReembedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1336,7 @@ func (x *ReembedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReembedRequest.ProtoReflect.Descriptor instead.
 func (*ReembedRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReembedRequest) GetNamespace() string {
@@ -1155,7 +1368,7 @@ type ReembedResponse struct {
 
 func (x *ReembedResponse) Reset() {
 	*x = ReembedResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1380,7 @@ func (x *ReembedResponse) String() string {
 func (*ReembedResponse) ProtoMessage() {}
 
 func (x *ReembedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1393,7 @@ func (x *ReembedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReembedResponse.ProtoReflect.Descriptor instead.
 func (*ReembedResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReembedResponse) GetPendingCount() int64 {
@@ -1229,7 +1442,7 @@ type UndoWritesRequest struct {
 
 func (x *UndoWritesRequest) Reset() {
 	*x = UndoWritesRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1454,7 @@ func (x *UndoWritesRequest) String() string {
 func (*UndoWritesRequest) ProtoMessage() {}
 
 func (x *UndoWritesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1467,7 @@ func (x *UndoWritesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoWritesRequest.ProtoReflect.Descriptor instead.
 func (*UndoWritesRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UndoWritesRequest) GetNamespace() string {
@@ -1328,7 +1541,7 @@ type UndoWritesResponse struct {
 
 func (x *UndoWritesResponse) Reset() {
 	*x = UndoWritesResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1553,7 @@ func (x *UndoWritesResponse) String() string {
 func (*UndoWritesResponse) ProtoMessage() {}
 
 func (x *UndoWritesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1566,7 @@ func (x *UndoWritesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoWritesResponse.ProtoReflect.Descriptor instead.
 func (*UndoWritesResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UndoWritesResponse) GetRemovedCount() int64 {
@@ -1408,7 +1621,7 @@ type ListQuarantinedRequest struct {
 
 func (x *ListQuarantinedRequest) Reset() {
 	*x = ListQuarantinedRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1420,7 +1633,7 @@ func (x *ListQuarantinedRequest) String() string {
 func (*ListQuarantinedRequest) ProtoMessage() {}
 
 func (x *ListQuarantinedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1646,7 @@ func (x *ListQuarantinedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuarantinedRequest.ProtoReflect.Descriptor instead.
 func (*ListQuarantinedRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListQuarantinedRequest) GetNamespace() string {
@@ -1470,7 +1683,7 @@ type ListQuarantinedResponse struct {
 
 func (x *ListQuarantinedResponse) Reset() {
 	*x = ListQuarantinedResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1695,7 @@ func (x *ListQuarantinedResponse) String() string {
 func (*ListQuarantinedResponse) ProtoMessage() {}
 
 func (x *ListQuarantinedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1708,7 @@ func (x *ListQuarantinedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuarantinedResponse.ProtoReflect.Descriptor instead.
 func (*ListQuarantinedResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListQuarantinedResponse) GetWrites() []*QuarantinedWrite {
@@ -1531,7 +1744,7 @@ type QuarantinedWrite struct {
 
 func (x *QuarantinedWrite) Reset() {
 	*x = QuarantinedWrite{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1756,7 @@ func (x *QuarantinedWrite) String() string {
 func (*QuarantinedWrite) ProtoMessage() {}
 
 func (x *QuarantinedWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1769,7 @@ func (x *QuarantinedWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinedWrite.ProtoReflect.Descriptor instead.
 func (*QuarantinedWrite) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *QuarantinedWrite) GetId() string {
@@ -1609,7 +1822,7 @@ type ReviewQuarantinedRequest struct {
 
 func (x *ReviewQuarantinedRequest) Reset() {
 	*x = ReviewQuarantinedRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1834,7 @@ func (x *ReviewQuarantinedRequest) String() string {
 func (*ReviewQuarantinedRequest) ProtoMessage() {}
 
 func (x *ReviewQuarantinedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1847,7 @@ func (x *ReviewQuarantinedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewQuarantinedRequest.ProtoReflect.Descriptor instead.
 func (*ReviewQuarantinedRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReviewQuarantinedRequest) GetNamespace() string {
@@ -1673,7 +1886,7 @@ type ReviewQuarantinedResponse struct {
 
 func (x *ReviewQuarantinedResponse) Reset() {
 	*x = ReviewQuarantinedResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1898,7 @@ func (x *ReviewQuarantinedResponse) String() string {
 func (*ReviewQuarantinedResponse) ProtoMessage() {}
 
 func (x *ReviewQuarantinedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1911,7 @@ func (x *ReviewQuarantinedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewQuarantinedResponse.ProtoReflect.Descriptor instead.
 func (*ReviewQuarantinedResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReviewQuarantinedResponse) GetItemCount() int32 {
@@ -1726,7 +1939,7 @@ var File_memory_service_v1_admin_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x10\n" +
+	"\x1dmemory_service/v1/admin.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x10\n" +
 	"\x0eGetInfoRequest\"\xd6\x03\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
@@ -1760,16 +1973,33 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\v2#.memory_service.v1.NamespaceSummaryR\n" +
 	"namespaces\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa8\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xea\x01\n" +
 	"\x10NamespaceSummary\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
 	"item_count\x18\x02 \x01(\x03R\titemCount\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\x12;\n" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"8\n" +
+	"createTime\x12@\n" +
+	"\bsettings\x18\x05 \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\"\x86\x01\n" +
+	"\x11NamespaceSettings\x12\x1b\n" +
+	"\ttime_zone\x18\x01 \x01(\tR\btimeZone\x12:\n" +
+	"\vdefault_ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"defaultTtl\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\x91\x02\n" +
+	"\x16UpdateNamespaceRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1b\n" +
+	"\ttime_zone\x18\x02 \x01(\tR\btimeZone\x12:\n" +
+	"\vdefault_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"defaultTtl\x12;\n" +
+	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x12.\n" +
+	"\x10expected_version\x18\x05 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
+	"\x11_expected_version\"[\n" +
+	"\x17UpdateNamespaceResponse\x12@\n" +
+	"\bsettings\x18\x01 \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\"8\n" +
 	"\x18GetNamespaceStatsRequest\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xad\x03\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xef\x03\n" +
 	"\x19GetNamespaceStatsResponse\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x1d\n" +
@@ -1784,7 +2014,8 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"createTime\x123\n" +
 	"\x05index\x18\t \x01(\v2\x1d.memory_service.v1.IndexStatsR\x05index\x12#\n" +
 	"\rpending_count\x18\n" +
-	" \x01(\x03R\fpendingCount\"\xba\x01\n" +
+	" \x01(\x03R\fpendingCount\x12@\n" +
+	"\bsettings\x18\v \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\"\xba\x01\n" +
 	"\n" +
 	"IndexStats\x12\x16\n" +
 	"\x06loaded\x18\x01 \x01(\bR\x06loaded\x12\x12\n" +
@@ -1865,11 +2096,12 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x12QuarantineDecision\x12#\n" +
 	"\x1fQUARANTINE_DECISION_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bQUARANTINE_DECISION_RELEASE\x10\x01\x12\x1e\n" +
-	"\x1aQUARANTINE_DECISION_DELETE\x10\x022\xc3\a\n" +
+	"\x1aQUARANTINE_DECISION_DELETE\x10\x022\xad\b\n" +
 	"\fAdminService\x12P\n" +
 	"\aGetInfo\x12!.memory_service.v1.GetInfoRequest\x1a\".memory_service.v1.GetInfoResponse\x12e\n" +
 	"\x0eListNamespaces\x12(.memory_service.v1.ListNamespacesRequest\x1a).memory_service.v1.ListNamespacesResponse\x12n\n" +
 	"\x11GetNamespaceStats\x12+.memory_service.v1.GetNamespaceStatsRequest\x1a,.memory_service.v1.GetNamespaceStatsResponse\x12h\n" +
+	"\x0fUpdateNamespace\x12).memory_service.v1.UpdateNamespaceRequest\x1a*.memory_service.v1.UpdateNamespaceResponse\x12h\n" +
 	"\x0fDeleteNamespace\x12).memory_service.v1.DeleteNamespaceRequest\x1a*.memory_service.v1.DeleteNamespaceResponse\x12J\n" +
 	"\x05Flush\x12\x1f.memory_service.v1.FlushRequest\x1a .memory_service.v1.FlushResponse\x12M\n" +
 	"\x06Backup\x12 .memory_service.v1.BackupRequest\x1a!.memory_service.v1.BackupResponse\x12P\n" +
@@ -1892,7 +2124,7 @@ func file_memory_service_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_memory_service_v1_admin_proto_goTypes = []any{
 	(QuarantineDecision)(0),           // 0: memory_service.v1.QuarantineDecision
 	(*GetInfoRequest)(nil),            // 1: memory_service.v1.GetInfoRequest
@@ -1901,72 +2133,84 @@ var file_memory_service_v1_admin_proto_goTypes = []any{
 	(*ListNamespacesRequest)(nil),     // 4: memory_service.v1.ListNamespacesRequest
 	(*ListNamespacesResponse)(nil),    // 5: memory_service.v1.ListNamespacesResponse
 	(*NamespaceSummary)(nil),          // 6: memory_service.v1.NamespaceSummary
-	(*GetNamespaceStatsRequest)(nil),  // 7: memory_service.v1.GetNamespaceStatsRequest
-	(*GetNamespaceStatsResponse)(nil), // 8: memory_service.v1.GetNamespaceStatsResponse
-	(*IndexStats)(nil),                // 9: memory_service.v1.IndexStats
-	(*DeleteNamespaceRequest)(nil),    // 10: memory_service.v1.DeleteNamespaceRequest
-	(*DeleteNamespaceResponse)(nil),   // 11: memory_service.v1.DeleteNamespaceResponse
-	(*FlushRequest)(nil),              // 12: memory_service.v1.FlushRequest
-	(*FlushResponse)(nil),             // 13: memory_service.v1.FlushResponse
-	(*BackupRequest)(nil),             // 14: memory_service.v1.BackupRequest
-	(*BackupResponse)(nil),            // 15: memory_service.v1.BackupResponse
-	(*ReembedRequest)(nil),            // 16: memory_service.v1.ReembedRequest
-	(*ReembedResponse)(nil),           // 17: memory_service.v1.ReembedResponse
-	(*UndoWritesRequest)(nil),         // 18: memory_service.v1.UndoWritesRequest
-	(*UndoWritesResponse)(nil),        // 19: memory_service.v1.UndoWritesResponse
-	(*ListQuarantinedRequest)(nil),    // 20: memory_service.v1.ListQuarantinedRequest
-	(*ListQuarantinedResponse)(nil),   // 21: memory_service.v1.ListQuarantinedResponse
-	(*QuarantinedWrite)(nil),          // 22: memory_service.v1.QuarantinedWrite
-	(*ReviewQuarantinedRequest)(nil),  // 23: memory_service.v1.ReviewQuarantinedRequest
-	(*ReviewQuarantinedResponse)(nil), // 24: memory_service.v1.ReviewQuarantinedResponse
-	nil,                               // 25: memory_service.v1.GetInfoResponse.LimitsEntry
-	(*timestamppb.Timestamp)(nil),     // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 27: google.protobuf.Duration
-	(*MemoryItem)(nil),                // 28: memory_service.v1.MemoryItem
-	(*Degradation)(nil),               // 29: memory_service.v1.Degradation
+	(*NamespaceSettings)(nil),         // 7: memory_service.v1.NamespaceSettings
+	(*UpdateNamespaceRequest)(nil),    // 8: memory_service.v1.UpdateNamespaceRequest
+	(*UpdateNamespaceResponse)(nil),   // 9: memory_service.v1.UpdateNamespaceResponse
+	(*GetNamespaceStatsRequest)(nil),  // 10: memory_service.v1.GetNamespaceStatsRequest
+	(*GetNamespaceStatsResponse)(nil), // 11: memory_service.v1.GetNamespaceStatsResponse
+	(*IndexStats)(nil),                // 12: memory_service.v1.IndexStats
+	(*DeleteNamespaceRequest)(nil),    // 13: memory_service.v1.DeleteNamespaceRequest
+	(*DeleteNamespaceResponse)(nil),   // 14: memory_service.v1.DeleteNamespaceResponse
+	(*FlushRequest)(nil),              // 15: memory_service.v1.FlushRequest
+	(*FlushResponse)(nil),             // 16: memory_service.v1.FlushResponse
+	(*BackupRequest)(nil),             // 17: memory_service.v1.BackupRequest
+	(*BackupResponse)(nil),            // 18: memory_service.v1.BackupResponse
+	(*ReembedRequest)(nil),            // 19: memory_service.v1.ReembedRequest
+	(*ReembedResponse)(nil),           // 20: memory_service.v1.ReembedResponse
+	(*UndoWritesRequest)(nil),         // 21: memory_service.v1.UndoWritesRequest
+	(*UndoWritesResponse)(nil),        // 22: memory_service.v1.UndoWritesResponse
+	(*ListQuarantinedRequest)(nil),    // 23: memory_service.v1.ListQuarantinedRequest
+	(*ListQuarantinedResponse)(nil),   // 24: memory_service.v1.ListQuarantinedResponse
+	(*QuarantinedWrite)(nil),          // 25: memory_service.v1.QuarantinedWrite
+	(*ReviewQuarantinedRequest)(nil),  // 26: memory_service.v1.ReviewQuarantinedRequest
+	(*ReviewQuarantinedResponse)(nil), // 27: memory_service.v1.ReviewQuarantinedResponse
+	nil,                               // 28: memory_service.v1.GetInfoResponse.LimitsEntry
+	(*timestamppb.Timestamp)(nil),     // 29: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 30: google.protobuf.Duration
+	(*fieldmaskpb.FieldMask)(nil),     // 31: google.protobuf.FieldMask
+	(*MemoryItem)(nil),                // 32: memory_service.v1.MemoryItem
+	(*Degradation)(nil),               // 33: memory_service.v1.Degradation
 }
 var file_memory_service_v1_admin_proto_depIdxs = []int32{
-	26, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	25, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
+	29, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	28, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
 	3,  // 2: memory_service.v1.GetInfoResponse.backup:type_name -> memory_service.v1.BackupProgress
 	6,  // 3: memory_service.v1.ListNamespacesResponse.namespaces:type_name -> memory_service.v1.NamespaceSummary
-	26, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
-	26, // 5: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
-	9,  // 6: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
-	27, // 7: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
-	27, // 8: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
-	26, // 9: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
-	22, // 10: memory_service.v1.ListQuarantinedResponse.writes:type_name -> memory_service.v1.QuarantinedWrite
-	26, // 11: memory_service.v1.QuarantinedWrite.create_time:type_name -> google.protobuf.Timestamp
-	26, // 12: memory_service.v1.QuarantinedWrite.expire_time:type_name -> google.protobuf.Timestamp
-	28, // 13: memory_service.v1.QuarantinedWrite.items:type_name -> memory_service.v1.MemoryItem
-	0,  // 14: memory_service.v1.ReviewQuarantinedRequest.decision:type_name -> memory_service.v1.QuarantineDecision
-	29, // 15: memory_service.v1.ReviewQuarantinedResponse.degraded:type_name -> memory_service.v1.Degradation
-	1,  // 16: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
-	4,  // 17: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
-	7,  // 18: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
-	10, // 19: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
-	12, // 20: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
-	14, // 21: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
-	16, // 22: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
-	18, // 23: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
-	20, // 24: memory_service.v1.AdminService.ListQuarantined:input_type -> memory_service.v1.ListQuarantinedRequest
-	23, // 25: memory_service.v1.AdminService.ReviewQuarantined:input_type -> memory_service.v1.ReviewQuarantinedRequest
-	2,  // 26: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
-	5,  // 27: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
-	8,  // 28: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
-	11, // 29: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
-	13, // 30: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
-	15, // 31: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
-	17, // 32: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
-	19, // 33: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
-	21, // 34: memory_service.v1.AdminService.ListQuarantined:output_type -> memory_service.v1.ListQuarantinedResponse
-	24, // 35: memory_service.v1.AdminService.ReviewQuarantined:output_type -> memory_service.v1.ReviewQuarantinedResponse
-	26, // [26:36] is the sub-list for method output_type
-	16, // [16:26] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	29, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
+	7,  // 5: memory_service.v1.NamespaceSummary.settings:type_name -> memory_service.v1.NamespaceSettings
+	30, // 6: memory_service.v1.NamespaceSettings.default_ttl:type_name -> google.protobuf.Duration
+	30, // 7: memory_service.v1.UpdateNamespaceRequest.default_ttl:type_name -> google.protobuf.Duration
+	31, // 8: memory_service.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,  // 9: memory_service.v1.UpdateNamespaceResponse.settings:type_name -> memory_service.v1.NamespaceSettings
+	29, // 10: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
+	12, // 11: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
+	7,  // 12: memory_service.v1.GetNamespaceStatsResponse.settings:type_name -> memory_service.v1.NamespaceSettings
+	30, // 13: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
+	30, // 14: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
+	29, // 15: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
+	25, // 16: memory_service.v1.ListQuarantinedResponse.writes:type_name -> memory_service.v1.QuarantinedWrite
+	29, // 17: memory_service.v1.QuarantinedWrite.create_time:type_name -> google.protobuf.Timestamp
+	29, // 18: memory_service.v1.QuarantinedWrite.expire_time:type_name -> google.protobuf.Timestamp
+	32, // 19: memory_service.v1.QuarantinedWrite.items:type_name -> memory_service.v1.MemoryItem
+	0,  // 20: memory_service.v1.ReviewQuarantinedRequest.decision:type_name -> memory_service.v1.QuarantineDecision
+	33, // 21: memory_service.v1.ReviewQuarantinedResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 22: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
+	4,  // 23: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
+	10, // 24: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
+	8,  // 25: memory_service.v1.AdminService.UpdateNamespace:input_type -> memory_service.v1.UpdateNamespaceRequest
+	13, // 26: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
+	15, // 27: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
+	17, // 28: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
+	19, // 29: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
+	21, // 30: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
+	23, // 31: memory_service.v1.AdminService.ListQuarantined:input_type -> memory_service.v1.ListQuarantinedRequest
+	26, // 32: memory_service.v1.AdminService.ReviewQuarantined:input_type -> memory_service.v1.ReviewQuarantinedRequest
+	2,  // 33: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
+	5,  // 34: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
+	11, // 35: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
+	9,  // 36: memory_service.v1.AdminService.UpdateNamespace:output_type -> memory_service.v1.UpdateNamespaceResponse
+	14, // 37: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
+	16, // 38: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
+	18, // 39: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
+	20, // 40: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
+	22, // 41: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
+	24, // 42: memory_service.v1.AdminService.ListQuarantined:output_type -> memory_service.v1.ListQuarantinedResponse
+	27, // 43: memory_service.v1.AdminService.ReviewQuarantined:output_type -> memory_service.v1.ReviewQuarantinedResponse
+	33, // [33:44] is the sub-list for method output_type
+	22, // [22:33] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_admin_proto_init() }
@@ -1975,13 +2219,14 @@ func file_memory_service_v1_admin_proto_init() {
 		return
 	}
 	file_memory_service_v1_memory_proto_init()
+	file_memory_service_v1_admin_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_admin_proto_rawDesc), len(file_memory_service_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

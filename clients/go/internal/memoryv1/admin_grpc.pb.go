@@ -22,6 +22,7 @@ const (
 	AdminService_GetInfo_FullMethodName           = "/memory_service.v1.AdminService/GetInfo"
 	AdminService_ListNamespaces_FullMethodName    = "/memory_service.v1.AdminService/ListNamespaces"
 	AdminService_GetNamespaceStats_FullMethodName = "/memory_service.v1.AdminService/GetNamespaceStats"
+	AdminService_UpdateNamespace_FullMethodName   = "/memory_service.v1.AdminService/UpdateNamespace"
 	AdminService_DeleteNamespace_FullMethodName   = "/memory_service.v1.AdminService/DeleteNamespace"
 	AdminService_Flush_FullMethodName             = "/memory_service.v1.AdminService/Flush"
 	AdminService_Backup_FullMethodName            = "/memory_service.v1.AdminService/Backup"
@@ -46,6 +47,10 @@ type AdminServiceClient interface {
 	// GetNamespaceStats returns counts and the state of the index of a namespace.
 	// Errors: NAMESPACE_NOT_FOUND.
 	GetNamespaceStats(ctx context.Context, in *GetNamespaceStatsRequest, opts ...grpc.CallOption) (*GetNamespaceStatsResponse, error)
+	// UpdateNamespace changes the settings of a namespace, and creates it if it does not exist. They outlive
+	// Reset. It is not a change of the contents: the revision stays.
+	// Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+	UpdateNamespace(ctx context.Context, in *UpdateNamespaceRequest, opts ...grpc.CallOption) (*UpdateNamespaceResponse, error)
 	// DeleteNamespace removes a namespace with its items, states, change log and indexes. The next write
 	// to its name creates a new namespace at revision 1. Errors: NAMESPACE_NOT_FOUND.
 	DeleteNamespace(ctx context.Context, in *DeleteNamespaceRequest, opts ...grpc.CallOption) (*DeleteNamespaceResponse, error)
@@ -107,6 +112,16 @@ func (c *adminServiceClient) GetNamespaceStats(ctx context.Context, in *GetNames
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetNamespaceStatsResponse)
 	err := c.cc.Invoke(ctx, AdminService_GetNamespaceStats_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) UpdateNamespace(ctx context.Context, in *UpdateNamespaceRequest, opts ...grpc.CallOption) (*UpdateNamespaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateNamespaceResponse)
+	err := c.cc.Invoke(ctx, AdminService_UpdateNamespace_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +213,10 @@ type AdminServiceServer interface {
 	// GetNamespaceStats returns counts and the state of the index of a namespace.
 	// Errors: NAMESPACE_NOT_FOUND.
 	GetNamespaceStats(context.Context, *GetNamespaceStatsRequest) (*GetNamespaceStatsResponse, error)
+	// UpdateNamespace changes the settings of a namespace, and creates it if it does not exist. They outlive
+	// Reset. It is not a change of the contents: the revision stays.
+	// Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+	UpdateNamespace(context.Context, *UpdateNamespaceRequest) (*UpdateNamespaceResponse, error)
 	// DeleteNamespace removes a namespace with its items, states, change log and indexes. The next write
 	// to its name creates a new namespace at revision 1. Errors: NAMESPACE_NOT_FOUND.
 	DeleteNamespace(context.Context, *DeleteNamespaceRequest) (*DeleteNamespaceResponse, error)
@@ -243,6 +262,9 @@ func (UnimplementedAdminServiceServer) ListNamespaces(context.Context, *ListName
 }
 func (UnimplementedAdminServiceServer) GetNamespaceStats(context.Context, *GetNamespaceStatsRequest) (*GetNamespaceStatsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetNamespaceStats not implemented")
+}
+func (UnimplementedAdminServiceServer) UpdateNamespace(context.Context, *UpdateNamespaceRequest) (*UpdateNamespaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateNamespace not implemented")
 }
 func (UnimplementedAdminServiceServer) DeleteNamespace(context.Context, *DeleteNamespaceRequest) (*DeleteNamespaceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteNamespace not implemented")
@@ -336,6 +358,24 @@ func _AdminService_GetNamespaceStats_Handler(srv interface{}, ctx context.Contex
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).GetNamespaceStats(ctx, req.(*GetNamespaceStatsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_UpdateNamespace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateNamespaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).UpdateNamespace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_UpdateNamespace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).UpdateNamespace(ctx, req.(*UpdateNamespaceRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -484,6 +524,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetNamespaceStats",
 			Handler:    _AdminService_GetNamespaceStats_Handler,
+		},
+		{
+			MethodName: "UpdateNamespace",
+			Handler:    _AdminService_UpdateNamespace_Handler,
 		},
 		{
 			MethodName: "DeleteNamespace",

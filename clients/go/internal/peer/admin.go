@@ -14,6 +14,7 @@ var adminAdapters = map[string]adapter{
 	"AdminService/GetInfo":           getInfo,
 	"AdminService/ListNamespaces":    listNamespaces,
 	"AdminService/GetNamespaceStats": getNamespaceStats,
+	"AdminService/UpdateNamespace":   updateNamespace,
 	"AdminService/DeleteNamespace":   deleteNamespace,
 	"AdminService/Flush":             flush,
 	"AdminService/Backup":            backup,
@@ -63,6 +64,51 @@ func summaryOf(summary memory.NamespaceSummary) *memoryv1.NamespaceSummary {
 		ItemCount:  summary.ItemCount,
 		Revision:   summary.Revision,
 		CreateTime: timeOf(summary.CreateTime),
+		Settings:   settingsOf(summary.Settings),
+	}
+}
+
+func settingsOf(settings *memory.NamespaceSettings) *memoryv1.NamespaceSettings {
+	if settings == nil {
+		return nil
+	}
+	message := &memoryv1.NamespaceSettings{TimeZone: settings.TimeZone, Version: settings.Version}
+	if settings.DefaultTTL != 0 {
+		message.DefaultTtl = durationpb.New(settings.DefaultTTL)
+	}
+	return message
+}
+
+func updateNamespace(client *memory.Client, in *fields) call {
+	client = scoped(client, in)
+	update := memory.NamespaceUpdate{ExpectedVersion: in.optionalInteger("expected_version")}
+	zone, ttl := in.text("time_zone"), in.duration("default_ttl")
+	paths := in.mask("update_mask")
+	if !in.has("update_mask") {
+		paths = nil
+		if zone != "" {
+			paths = append(paths, "time_zone")
+		}
+		if ttl != 0 {
+			paths = append(paths, "default_ttl")
+		}
+	}
+	for _, path := range paths {
+		switch path {
+		case "time_zone":
+			update.TimeZone = &zone
+		case "default_ttl":
+			update.DefaultTTL = &ttl
+		default:
+			in.refuse("update_mask")
+		}
+	}
+	if zone != "" && update.TimeZone == nil || ttl != 0 && update.DefaultTTL == nil {
+		in.refuse("update_mask")
+	}
+	return func(ctx context.Context) (proto.Message, error) {
+		settings, err := client.UpdateNamespace(ctx, update)
+		return &memoryv1.UpdateNamespaceResponse{Settings: settingsOf(settings)}, err
 	}
 }
 
@@ -91,6 +137,7 @@ func getNamespaceStats(client *memory.Client, in *fields) call {
 				EfSearch:    int32(stats.Index.EfSearch),
 			},
 			PendingCount: stats.PendingCount,
+			Settings:     settingsOf(stats.Settings),
 		}, nil
 	}
 }

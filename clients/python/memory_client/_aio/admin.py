@@ -10,6 +10,7 @@ from memory_client._calls import admin
 from memory_client.models import (
     BackupSummary,
     HealthStatus,
+    NamespaceSettings,
     NamespaceStats,
     NamespaceSummary,
     QuarantineDecision,
@@ -20,6 +21,7 @@ from memory_client.models import (
     ServerInfo,
     UndoneWrites,
 )
+from memory_client.unset import UNSET, Unset
 
 
 class AdminMethods(Bound):
@@ -40,6 +42,27 @@ class AdminMethods(Bound):
             NotFound: Nothing was ever written to it.
         """
         return await self._transport.unary(admin.namespace_stats(self._namespace))
+
+    async def update_namespace(
+        self,
+        *,
+        time_zone: str | Unset = UNSET,
+        default_ttl: timedelta | float | Unset | None = UNSET,
+        expected_version: int | None = None,
+    ) -> NamespaceSettings:
+        """Change the settings of the client's namespace, which is created if it does not exist.
+
+        Args:
+            time_zone: IANA name such as "Europe/Berlin"; "": UTC. UNSET: unchanged.
+            default_ttl: Time until items of conversations expire that are added without an expiry, a
+                timedelta or seconds; None: never. UNSET: unchanged.
+            expected_version: Write only if this is the version of the settings; 0: only if there are none.
+
+        Raises:
+            Conflict: The expected version is not the settings'.
+        """
+        call = admin.update_namespace(self._namespace, time_zone, default_ttl, expected_version)
+        return await self._transport.unary(call)
 
     async def delete_namespace(self) -> Removed:
         """Remove the client's namespace with all its contents; the next write creates a new one.

@@ -15,6 +15,7 @@ from memory_client.models import (
     BackupSummary,
     HealthStatus,
     IndexStats,
+    NamespaceSettings,
     NamespaceStats,
     NamespaceSummary,
     QuarantineDecision,
@@ -25,7 +26,8 @@ from memory_client.models import (
     ServerInfo,
     UndoneWrites,
 )
-from memory_client.values import duration_to
+from memory_client.unset import UNSET, Unset
+from memory_client.values import duration_from, duration_to
 
 _SERVICE = "/memory_service.v1.AdminService/"
 
@@ -64,6 +66,7 @@ def list_namespaces(prefix: str, page_size: int) -> Call[Page[NamespaceSummary]]
                 item_count=entry.item_count,
                 revision=entry.revision,
                 create_time=time_to(entry, "create_time"),
+                settings=_settings(entry.settings) if entry.HasField("settings") else None,
             )
             for entry in response.namespaces
         ]
@@ -98,6 +101,38 @@ def _stats(response: admin_pb2.GetNamespaceStatsResponse) -> NamespaceStats:
             ef_search=index.ef_search,
         ),
         pending_count=response.pending_count,
+        settings=_settings(response.settings) if response.HasField("settings") else None,
+    )
+
+
+def update_namespace(
+    namespace: str,
+    time_zone: str | Unset,
+    default_ttl: timedelta | float | Unset | None,
+    expected_version: int | None,
+) -> Call[NamespaceSettings]:
+    """Call UpdateNamespace with the settings that are given."""
+    request = admin_pb2.UpdateNamespaceRequest(namespace=namespace, expected_version=expected_version)
+    request.update_mask.SetInParent()
+    if time_zone is not UNSET:
+        request.time_zone = time_zone
+        request.update_mask.paths.append("time_zone")
+    if default_ttl is not UNSET:
+        if default_ttl is not None:
+            request.default_ttl.CopyFrom(duration_from(default_ttl))
+        request.update_mask.paths.append("default_ttl")
+
+    def read(response: admin_pb2.UpdateNamespaceResponse) -> NamespaceSettings:
+        return _settings(response.settings)
+
+    return Call(_SERVICE + "UpdateNamespace", request, admin_pb2.UpdateNamespaceResponse, read)
+
+
+def _settings(message: admin_pb2.NamespaceSettings) -> NamespaceSettings:
+    return NamespaceSettings(
+        time_zone=message.time_zone,
+        default_ttl=duration_to(message.default_ttl) if message.HasField("default_ttl") else None,
+        version=message.version,
     )
 
 

@@ -52,6 +52,11 @@ class AdminServiceStub(object):
                 request_serializer=memory__service_dot_v1_dot_admin__pb2.GetNamespaceStatsRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_admin__pb2.GetNamespaceStatsResponse.FromString,
                 _registered_method=True)
+        self.UpdateNamespace = channel.unary_unary(
+                '/memory_service.v1.AdminService/UpdateNamespace',
+                request_serializer=memory__service_dot_v1_dot_admin__pb2.UpdateNamespaceRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__pb2.UpdateNamespaceResponse.FromString,
+                _registered_method=True)
         self.DeleteNamespace = channel.unary_unary(
                 '/memory_service.v1.AdminService/DeleteNamespace',
                 request_serializer=memory__service_dot_v1_dot_admin__pb2.DeleteNamespaceRequest.SerializeToString,
@@ -112,6 +117,15 @@ class AdminServiceServicer(object):
     def GetNamespaceStats(self, request, context):
         """GetNamespaceStats returns counts and the state of the index of a namespace.
         Errors: NAMESPACE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateNamespace(self, request, context):
+        """UpdateNamespace changes the settings of a namespace, and creates it if it does not exist. They outlive
+        Reset. It is not a change of the contents: the revision stays.
+        Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -196,6 +210,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.GetNamespaceStats,
                     request_deserializer=memory__service_dot_v1_dot_admin__pb2.GetNamespaceStatsRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_admin__pb2.GetNamespaceStatsResponse.SerializeToString,
+            ),
+            'UpdateNamespace': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateNamespace,
+                    request_deserializer=memory__service_dot_v1_dot_admin__pb2.UpdateNamespaceRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__pb2.UpdateNamespaceResponse.SerializeToString,
             ),
             'DeleteNamespace': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteNamespace,
@@ -317,6 +336,33 @@ class AdminService(object):
             '/memory_service.v1.AdminService/GetNamespaceStats',
             memory__service_dot_v1_dot_admin__pb2.GetNamespaceStatsRequest.SerializeToString,
             memory__service_dot_v1_dot_admin__pb2.GetNamespaceStatsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateNamespace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/UpdateNamespace',
+            memory__service_dot_v1_dot_admin__pb2.UpdateNamespaceRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__pb2.UpdateNamespaceResponse.FromString,
             options,
             channel_credentials,
             insecure,

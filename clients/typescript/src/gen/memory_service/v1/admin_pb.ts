@@ -4,8 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Degradation, MemoryItem } from "./memory_pb.js";
 import { file_memory_service_v1_memory } from "./memory_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/admin.proto.
  */
 export const file_memory_service_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi5gIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRITCgtzZXJ2ZXJfbmFtZRgKIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKEE5hbWVzcGFjZVN1bW1hcnkSEQoJbmFtZXNwYWNlGAEgASgJEhIKCml0ZW1fY291bnQYAiABKAMSEAoIcmV2aXNpb24YAyABKAMSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkirQIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMisQEKEVVuZG9Xcml0ZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZ3cml0ZXIYAiABKAkSFQoNY3JlZGVudGlhbF9pZBgDIAEoCRISCgphbnlfd3JpdGVyGAQgASgIEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkcnlfcnVuGAYgASgIEhIKCnJlcXVlc3RfaWQYByABKAkiiwEKElVuZG9Xcml0ZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDEhoKEnVucmVzdG9yYWJsZV9jb3VudBgDIAEoAxIYChB1bnJlc3RvcmFibGVfaWRzGAQgAygJEhAKCHJldmlzaW9uGAUgASgDIlIKFkxpc3RRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImcKF0xpc3RRdWFyYW50aW5lZFJlc3BvbnNlEjMKBndyaXRlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLlF1YXJhbnRpbmVkV3JpdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr4BChBRdWFyYW50aW5lZFdyaXRlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWl0ZW1zGAUgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSJyChhSZXZpZXdRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEjcKCGRlY2lzaW9uGAMgASgOMiUubWVtb3J5X3NlcnZpY2UudjEuUXVhcmFudGluZURlY2lzaW9uInMKGVJldmlld1F1YXJhbnRpbmVkUmVzcG9uc2USEgoKaXRlbV9jb3VudBgBIAEoBRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uKnoKElF1YXJhbnRpbmVEZWNpc2lvbhIjCh9RVUFSQU5USU5FX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASHwobUVVBUkFOVElORV9ERUNJU0lPTl9SRUxFQVNFEAESHgoaUVVBUkFOVElORV9ERUNJU0lPTl9ERUxFVEUQAjLDBwoMQWRtaW5TZXJ2aWNlElAKB0dldEluZm8SIS5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZRJlCg5MaXN0TmFtZXNwYWNlcxIoLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVxdWVzdBopLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USbgoRR2V0TmFtZXNwYWNlU3RhdHMSKy5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1JlcXVlc3QaLC5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1Jlc3BvbnNlEmgKD0RlbGV0ZU5hbWVzcGFjZRIpLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZRJKCgVGbHVzaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVzcG9uc2USTQoGQmFja3VwEiAubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlc3BvbnNlElAKB1JlZW1iZWQSIS5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXNwb25zZRJZCgpVbmRvV3JpdGVzEiQubWVtb3J5X3NlcnZpY2UudjEuVW5kb1dyaXRlc1JlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVzcG9uc2USaAoPTGlzdFF1YXJhbnRpbmVkEikubWVtb3J5X3NlcnZpY2UudjEuTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RRdWFyYW50aW5lZFJlc3BvbnNlEm4KEVJldmlld1F1YXJhbnRpbmVkEisubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi5gIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRITCgtzZXJ2ZXJfbmFtZRgKIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrQBChBOYW1lc3BhY2VTdW1tYXJ5EhEKCW5hbWVzcGFjZRgBIAEoCRISCgppdGVtX2NvdW50GAIgASgDEhAKCHJldmlzaW9uGAMgASgDEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI2CghzZXR0aW5ncxgFIAEoCzIkLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVNldHRpbmdzImcKEU5hbWVzcGFjZVNldHRpbmdzEhEKCXRpbWVfem9uZRgBIAEoCRIuCgtkZWZhdWx0X3R0bBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgd2ZXJzaW9uGAMgASgDItMBChZVcGRhdGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCgl0aW1lX3pvbmUYAiABKAkSLgoLZGVmYXVsdF90dGwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh0KEGV4cGVjdGVkX3ZlcnNpb24YBSABKANIAIgBAUITChFfZXhwZWN0ZWRfdmVyc2lvbiJRChdVcGRhdGVOYW1lc3BhY2VSZXNwb25zZRI2CghzZXR0aW5ncxgBIAEoCzIkLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVNldHRpbmdzIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAki5QIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDEjYKCHNldHRpbmdzGAsgASgLMiQubWVtb3J5X3NlcnZpY2UudjEuTmFtZXNwYWNlU2V0dGluZ3MifQoKSW5kZXhTdGF0cxIOCgZsb2FkZWQYASABKAgSDAoEa2luZBgCIAEoCRITCgtncmFwaF9jb3VudBgDIAEoAxITCgtleGFjdF9jb3VudBgEIAEoAxIUCgxtZW1vcnlfYnl0ZXMYBSABKAMSEQoJZWZfc2VhcmNoGAYgASgFIisKFkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJIlIKF0RlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlEhoKEnJlbW92ZWRfaXRlbV9jb3VudBgBIAEoAxIbChNyZW1vdmVkX3N0YXRlX2NvdW50GAIgASgDIg4KDEZsdXNoUmVxdWVzdCI8Cg1GbHVzaFJlc3BvbnNlEisKCGR1cmF0aW9uGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIh0KDUJhY2t1cFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKeAQoOQmFja3VwUmVzcG9uc2USDAoEbmFtZRgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEhAKCGNoZWNrc3VtGAMgASgJEhcKD25hbWVzcGFjZV9jb3VudBgEIAEoAxISCgppdGVtX2NvdW50GAUgASgDEisKCGR1cmF0aW9uGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIkMKDlJlZW1iZWRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIeChZyZXBsYWNlX2NsaWVudF92ZWN0b3JzGAIgASgIIlMKD1JlZW1iZWRSZXNwb25zZRIVCg1wZW5kaW5nX2NvdW50GAEgASgDEhcKD2VtYmVkZGluZ19tb2RlbBgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyKxAQoRVW5kb1dyaXRlc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg4KBndyaXRlchgCIAEoCRIVCg1jcmVkZW50aWFsX2lkGAMgASgJEhIKCmFueV93cml0ZXIYBCABKAgSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2RyeV9ydW4YBiABKAgSEgoKcmVxdWVzdF9pZBgHIAEoCSKLAQoSVW5kb1dyaXRlc1Jlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMSFgoOcmVzdG9yZWRfY291bnQYAiABKAMSGgoSdW5yZXN0b3JhYmxlX2NvdW50GAMgASgDEhgKEHVucmVzdG9yYWJsZV9pZHMYBCADKAkSEAoIcmV2aXNpb24YBSABKAMiUgoWTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiZwoXTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2USMwoGd3JpdGVzGAEgAygLMiMubWVtb3J5X3NlcnZpY2UudjEuUXVhcmFudGluZWRXcml0ZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkivgEKEFF1YXJhbnRpbmVkV3JpdGUSCgoCaWQYASABKAkSDgoGcmVhc29uGAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoFaXRlbXMYBSADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtInIKGFJldmlld1F1YXJhbnRpbmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSNwoIZGVjaXNpb24YAyABKA4yJS5tZW1vcnlfc2VydmljZS52MS5RdWFyYW50aW5lRGVjaXNpb24icwoZUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZRISCgppdGVtX2NvdW50GAEgASgFEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24qegoSUXVhcmFudGluZURlY2lzaW9uEiMKH1FVQVJBTlRJTkVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIfChtRVUFSQU5USU5FX0RFQ0lTSU9OX1JFTEVBU0UQARIeChpRVUFSQU5USU5FX0RFQ0lTSU9OX0RFTEVURRACMq0ICgxBZG1pblNlcnZpY2USUAoHR2V0SW5mbxIhLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXF1ZXN0GiIubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1Jlc3BvbnNlEmUKDkxpc3ROYW1lc3BhY2VzEigubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GikubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXNwb25zZRJuChFHZXROYW1lc3BhY2VTdGF0cxIrLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBosLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USaAoPVXBkYXRlTmFtZXNwYWNlEikubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZU5hbWVzcGFjZVJlc3BvbnNlEmgKD0RlbGV0ZU5hbWVzcGFjZRIpLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZRJKCgVGbHVzaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVzcG9uc2USTQoGQmFja3VwEiAubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlc3BvbnNlElAKB1JlZW1iZWQSIS5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXNwb25zZRJZCgpVbmRvV3JpdGVzEiQubWVtb3J5X3NlcnZpY2UudjEuVW5kb1dyaXRlc1JlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVzcG9uc2USaAoPTGlzdFF1YXJhbnRpbmVkEikubWVtb3J5X3NlcnZpY2UudjEuTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RRdWFyYW50aW5lZFJlc3BvbnNlEm4KEVJldmlld1F1YXJhbnRpbmVkEisubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
 
 /**
  * GetInfoRequest is empty.
@@ -247,6 +247,13 @@ export type NamespaceSummary = Message<"memory_service.v1.NamespaceSummary"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * The settings of the namespace. Unset: none was ever made.
+   *
+   * @generated from field: memory_service.v1.NamespaceSettings settings = 5;
+   */
+  settings?: NamespaceSettings | undefined;
 };
 
 /**
@@ -255,6 +262,113 @@ export type NamespaceSummary = Message<"memory_service.v1.NamespaceSummary"> & {
  */
 export const NamespaceSummarySchema: GenMessage<NamespaceSummary> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 5);
+
+/**
+ * NamespaceSettings are the settings of a namespace.
+ *
+ * @generated from message memory_service.v1.NamespaceSettings
+ */
+export type NamespaceSettings = Message<"memory_service.v1.NamespaceSettings"> & {
+  /**
+   * The IANA name of the time zone of its users, for example "Europe/Berlin". Empty: UTC.
+   *
+   * @generated from field: string time_zone = 1;
+   */
+  timeZone: string;
+
+  /**
+   * How long items of conversations live that are added without a time to live and without an expiry,
+   * except by Import. Items that exist keep their expiry, and so do updated ones. Unset: until deleted.
+   *
+   * @generated from field: google.protobuf.Duration default_ttl = 2;
+   */
+  defaultTtl?: Duration | undefined;
+
+  /**
+   * Counts the changes of the settings: 1, 2, 3 and so on.
+   *
+   * @generated from field: int64 version = 3;
+   */
+  version: bigint;
+};
+
+/**
+ * Describes the message memory_service.v1.NamespaceSettings.
+ * Use `create(NamespaceSettingsSchema)` to create a new message.
+ */
+export const NamespaceSettingsSchema: GenMessage<NamespaceSettings> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 6);
+
+/**
+ * UpdateNamespaceRequest is a change of settings.
+ *
+ * @generated from message memory_service.v1.UpdateNamespaceRequest
+ */
+export type UpdateNamespaceRequest = Message<"memory_service.v1.UpdateNamespaceRequest"> & {
+  /**
+   * The namespace. Required.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The new time zone. Empty: UTC.
+   *
+   * @generated from field: string time_zone = 2;
+   */
+  timeZone: string;
+
+  /**
+   * The new default time to live. Must be positive. Unset: none.
+   *
+   * @generated from field: google.protobuf.Duration default_ttl = 3;
+   */
+  defaultTtl?: Duration | undefined;
+
+  /**
+   * The settings to change: "time_zone", "default_ttl", or "*" for both. Unset: those that are set.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 4;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * Write only if this is the version of the settings; 0: only if none was ever made. Unset: write
+   * unconditionally.
+   *
+   * @generated from field: optional int64 expected_version = 5;
+   */
+  expectedVersion?: bigint | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.UpdateNamespaceRequest.
+ * Use `create(UpdateNamespaceRequestSchema)` to create a new message.
+ */
+export const UpdateNamespaceRequestSchema: GenMessage<UpdateNamespaceRequest> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 7);
+
+/**
+ * UpdateNamespaceResponse is the result of UpdateNamespace.
+ *
+ * @generated from message memory_service.v1.UpdateNamespaceResponse
+ */
+export type UpdateNamespaceResponse = Message<"memory_service.v1.UpdateNamespaceResponse"> & {
+  /**
+   * The settings after the change.
+   *
+   * @generated from field: memory_service.v1.NamespaceSettings settings = 1;
+   */
+  settings?: NamespaceSettings | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.UpdateNamespaceResponse.
+ * Use `create(UpdateNamespaceResponseSchema)` to create a new message.
+ */
+export const UpdateNamespaceResponseSchema: GenMessage<UpdateNamespaceResponse> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 8);
 
 /**
  * GetNamespaceStatsRequest names the namespace to describe.
@@ -275,7 +389,7 @@ export type GetNamespaceStatsRequest = Message<"memory_service.v1.GetNamespaceSt
  * Use `create(GetNamespaceStatsRequestSchema)` to create a new message.
  */
 export const GetNamespaceStatsRequestSchema: GenMessage<GetNamespaceStatsRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 6);
+  messageDesc(file_memory_service_v1_admin, 9);
 
 /**
  * GetNamespaceStatsResponse describes a namespace.
@@ -353,6 +467,13 @@ export type GetNamespaceStatsResponse = Message<"memory_service.v1.GetNamespaceS
    * @generated from field: int64 pending_count = 10;
    */
   pendingCount: bigint;
+
+  /**
+   * The settings of the namespace. Unset: none was ever made.
+   *
+   * @generated from field: memory_service.v1.NamespaceSettings settings = 11;
+   */
+  settings?: NamespaceSettings | undefined;
 };
 
 /**
@@ -360,7 +481,7 @@ export type GetNamespaceStatsResponse = Message<"memory_service.v1.GetNamespaceS
  * Use `create(GetNamespaceStatsResponseSchema)` to create a new message.
  */
 export const GetNamespaceStatsResponseSchema: GenMessage<GetNamespaceStatsResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 7);
+  messageDesc(file_memory_service_v1_admin, 10);
 
 /**
  * IndexStats describes the index of a namespace, which is in memory only while it is in use.
@@ -416,7 +537,7 @@ export type IndexStats = Message<"memory_service.v1.IndexStats"> & {
  * Use `create(IndexStatsSchema)` to create a new message.
  */
 export const IndexStatsSchema: GenMessage<IndexStats> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 8);
+  messageDesc(file_memory_service_v1_admin, 11);
 
 /**
  * DeleteNamespaceRequest names the namespace to remove.
@@ -437,7 +558,7 @@ export type DeleteNamespaceRequest = Message<"memory_service.v1.DeleteNamespaceR
  * Use `create(DeleteNamespaceRequestSchema)` to create a new message.
  */
 export const DeleteNamespaceRequestSchema: GenMessage<DeleteNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 9);
+  messageDesc(file_memory_service_v1_admin, 12);
 
 /**
  * DeleteNamespaceResponse is the result of DeleteNamespace.
@@ -465,7 +586,7 @@ export type DeleteNamespaceResponse = Message<"memory_service.v1.DeleteNamespace
  * Use `create(DeleteNamespaceResponseSchema)` to create a new message.
  */
 export const DeleteNamespaceResponseSchema: GenMessage<DeleteNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 10);
+  messageDesc(file_memory_service_v1_admin, 13);
 
 /**
  * FlushRequest is empty.
@@ -480,7 +601,7 @@ export type FlushRequest = Message<"memory_service.v1.FlushRequest"> & {
  * Use `create(FlushRequestSchema)` to create a new message.
  */
 export const FlushRequestSchema: GenMessage<FlushRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 11);
+  messageDesc(file_memory_service_v1_admin, 14);
 
 /**
  * FlushResponse is the result of Flush.
@@ -501,7 +622,7 @@ export type FlushResponse = Message<"memory_service.v1.FlushResponse"> & {
  * Use `create(FlushResponseSchema)` to create a new message.
  */
 export const FlushResponseSchema: GenMessage<FlushResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 12);
+  messageDesc(file_memory_service_v1_admin, 15);
 
 /**
  * BackupRequest names the backup to write.
@@ -523,7 +644,7 @@ export type BackupRequest = Message<"memory_service.v1.BackupRequest"> & {
  * Use `create(BackupRequestSchema)` to create a new message.
  */
 export const BackupRequestSchema: GenMessage<BackupRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 13);
+  messageDesc(file_memory_service_v1_admin, 16);
 
 /**
  * BackupResponse is the result of Backup.
@@ -579,7 +700,7 @@ export type BackupResponse = Message<"memory_service.v1.BackupResponse"> & {
  * Use `create(BackupResponseSchema)` to create a new message.
  */
 export const BackupResponseSchema: GenMessage<BackupResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 14);
+  messageDesc(file_memory_service_v1_admin, 17);
 
 /**
  * ReembedRequest names the namespace to move to the server's embedder.
@@ -608,7 +729,7 @@ export type ReembedRequest = Message<"memory_service.v1.ReembedRequest"> & {
  * Use `create(ReembedRequestSchema)` to create a new message.
  */
 export const ReembedRequestSchema: GenMessage<ReembedRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 15);
+  messageDesc(file_memory_service_v1_admin, 18);
 
 /**
  * ReembedResponse is the result of Reembed.
@@ -643,7 +764,7 @@ export type ReembedResponse = Message<"memory_service.v1.ReembedResponse"> & {
  * Use `create(ReembedResponseSchema)` to create a new message.
  */
 export const ReembedResponseSchema: GenMessage<ReembedResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 16);
+  messageDesc(file_memory_service_v1_admin, 19);
 
 /**
  * UndoWritesRequest selects the writes to revert.
@@ -708,7 +829,7 @@ export type UndoWritesRequest = Message<"memory_service.v1.UndoWritesRequest"> &
  * Use `create(UndoWritesRequestSchema)` to create a new message.
  */
 export const UndoWritesRequestSchema: GenMessage<UndoWritesRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 17);
+  messageDesc(file_memory_service_v1_admin, 20);
 
 /**
  * UndoWritesResponse is the result of UndoWrites.
@@ -760,7 +881,7 @@ export type UndoWritesResponse = Message<"memory_service.v1.UndoWritesResponse">
  * Use `create(UndoWritesResponseSchema)` to create a new message.
  */
 export const UndoWritesResponseSchema: GenMessage<UndoWritesResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 18);
+  messageDesc(file_memory_service_v1_admin, 21);
 
 /**
  * ListQuarantinedRequest selects the quarantined writes to list.
@@ -797,7 +918,7 @@ export type ListQuarantinedRequest = Message<"memory_service.v1.ListQuarantinedR
  * Use `create(ListQuarantinedRequestSchema)` to create a new message.
  */
 export const ListQuarantinedRequestSchema: GenMessage<ListQuarantinedRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 19);
+  messageDesc(file_memory_service_v1_admin, 22);
 
 /**
  * ListQuarantinedResponse is one page of quarantined writes.
@@ -825,7 +946,7 @@ export type ListQuarantinedResponse = Message<"memory_service.v1.ListQuarantined
  * Use `create(ListQuarantinedResponseSchema)` to create a new message.
  */
 export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 20);
+  messageDesc(file_memory_service_v1_admin, 23);
 
 /**
  * QuarantinedWrite is a write that waits for review: a whole call, or one item of an import.
@@ -874,7 +995,7 @@ export type QuarantinedWrite = Message<"memory_service.v1.QuarantinedWrite"> & {
  * Use `create(QuarantinedWriteSchema)` to create a new message.
  */
 export const QuarantinedWriteSchema: GenMessage<QuarantinedWrite> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 21);
+  messageDesc(file_memory_service_v1_admin, 24);
 
 /**
  * ReviewQuarantinedRequest is a decision on one quarantined write.
@@ -909,7 +1030,7 @@ export type ReviewQuarantinedRequest = Message<"memory_service.v1.ReviewQuaranti
  * Use `create(ReviewQuarantinedRequestSchema)` to create a new message.
  */
 export const ReviewQuarantinedRequestSchema: GenMessage<ReviewQuarantinedRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 22);
+  messageDesc(file_memory_service_v1_admin, 25);
 
 /**
  * ReviewQuarantinedResponse is the result of ReviewQuarantined.
@@ -944,7 +1065,7 @@ export type ReviewQuarantinedResponse = Message<"memory_service.v1.ReviewQuarant
  * Use `create(ReviewQuarantinedResponseSchema)` to create a new message.
  */
 export const ReviewQuarantinedResponseSchema: GenMessage<ReviewQuarantinedResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 23);
+  messageDesc(file_memory_service_v1_admin, 26);
 
 /**
  * QuarantineDecision is the decision on a quarantined write.
@@ -1018,6 +1139,18 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof GetNamespaceStatsRequestSchema;
     output: typeof GetNamespaceStatsResponseSchema;
+  },
+  /**
+   * UpdateNamespace changes the settings of a namespace, and creates it if it does not exist. They outlive
+   * Reset. It is not a change of the contents: the revision stays.
+   * Errors: VERSION_MISMATCH (ABORTED) if `expected_version` is set and is not the current version.
+   *
+   * @generated from rpc memory_service.v1.AdminService.UpdateNamespace
+   */
+  updateNamespace: {
+    methodKind: "unary";
+    input: typeof UpdateNamespaceRequestSchema;
+    output: typeof UpdateNamespaceResponseSchema;
   },
   /**
    * DeleteNamespace removes a namespace with its items, states, change log and indexes. The next write
