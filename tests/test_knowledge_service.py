@@ -657,7 +657,7 @@ BAD_DOCUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"source": "x" * 2049}, "source"),
     ({"session_id": "x" * 257}, "session_id"),
     ({"labels": {"k": "x" * 257}}, "labels"),
-    ({"metadata": struct({"x": "y" * 17_000})}, "metadata"),
+    ({"metadata": struct({"x": "y" * 66_000})}, "metadata"),
     ({"ttl": Duration(seconds=0)}, "ttl"),
     ({"ttl": Duration(seconds=1), "expire_time": Timestamp(seconds=4_000_000_000)}, "ttl"),
     ({"expire_time": Timestamp(seconds=1)}, "expire_time"),

@@ -57,6 +57,7 @@ PARAMETERS = {
     "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),
     "memory_service.v1.UpdateNamespaceRequest": ("time_zone", "default_ttl", "update_mask"),
     "memory_service.v1.UndoWritesRequest": ("writer", "credential_id", "any_writer", "since", "dry_run"),
+    "memory_service.v1.UpdateSessionRequest": ("allow_missing",),
 }
 """Fields that select what a request does, rather than to what."""
 

@@ -131,7 +131,7 @@ export abstract class FileMethods extends Bound {
    * @throws ConflictError - the file is not as expected; `metadata.current_version` has its version
    */
   async writeFile(path: string, content: string, options: WriteFileOptions = {}): Promise<CreatedFile> {
-    const request = { ...this.writeOf(path, options), content };
+    const request = { ...writeOf(this.boundTo, path, options), content };
     const response = await this.transport.unary(method.writeFile, request, options);
     return { ...writtenTo(response), created: response.created };
   }
@@ -145,7 +145,7 @@ export abstract class FileMethods extends Bound {
    *   `metadata.occurrences` says how often
    */
   async editFile(path: string, edit: FileEdit, options: WriteFileOptions = {}): Promise<EditedFile> {
-    const request = { ...this.writeOf(path, options), edit: editFrom(edit) };
+    const request = { ...writeOf(this.boundTo, path, options), edit: editFrom(edit) };
     const response = await this.transport.unary(method.editFile, request, options);
     return { ...writtenTo(response), startLine: response.startLine };
   }
@@ -246,16 +246,16 @@ export abstract class FileMethods extends Bound {
     const response = await this.transport.unary(method.redactFileVersion, request, options);
     return Number(response.revision);
   }
+}
 
-  private writeOf(path: string, options: WriteFileOptions) {
-    return {
-      namespace: this.boundTo,
-      path,
-      expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
-      expectedSha256: options.expectedSha256 ?? "",
-      requestId: requestIdOf(options),
-    };
-  }
+function writeOf(namespace: string, path: string, options: WriteFileOptions) {
+  return {
+    namespace,
+    path,
+    expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+    expectedSha256: options.expectedSha256 ?? "",
+    requestId: requestIdOf(options),
+  };
 }
 
 async function* onePage(response: SearchFilesResponse): AsyncGenerator<SearchFilesResponse> {
