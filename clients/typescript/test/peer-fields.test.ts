@@ -68,6 +68,7 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
   ListSessionsResponse: ["revision"],
+  ListFilesResponse: ["revision"],
   DeleteSessionResponse: ["revision", "derived_count"],
   WatchResponse: ["revision"],
   ExportResponse: ["revision"],
