@@ -83,7 +83,10 @@ def test_every_option_has_a_variable_and_every_thing_a_sentence() -> None:
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help and parameter.help.endswith("."), (name, parameter.name)
-                assert re.fullmatch(r"MEMORY_SERVICE_[A-Z0-9_]+", str(parameter.envvar)), (name, parameter.name)
+                assert re.fullmatch(r"MEMORY_SERVICE_[A-Z0-9_]+", str(parameter.envvar)), (
+                    name,
+                    parameter.name,
+                )
                 assert parameter.show_envvar
 
 

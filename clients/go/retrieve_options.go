@@ -98,7 +98,7 @@ type MemoryRetrieveOptions struct {
 	RefreshTTL bool `json:"refresh_ttl,omitempty"`
 	// WholeExchanges leaves out tool calls without their results, and results without their call.
 	WholeExchanges bool `json:"whole_exchanges,omitempty"`
-	// TimeZone of phrases such as "yesterday" in the query, an IANA name. Empty: UTC.
+	// TimeZone of phrases such as "yesterday" in the query, an IANA name. Empty: the namespace's.
 	TimeZone string `json:"time_zone,omitempty"`
 }
 
@@ -225,7 +225,7 @@ func WithRefreshTTL() MemoryRetrieveOption {
 }
 
 // WithTimeZone sets the time zone of phrases such as "yesterday" in the query, for example
-// "Europe/Berlin". Without it: UTC. Only with a query.
+// "Europe/Berlin". Without it: the namespace's. Only with a query.
 func WithTimeZone(name string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.TimeZone = name }
 }

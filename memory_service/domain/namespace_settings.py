@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
 import msgspec
 
 from memory_service.data_model import NO_SETTINGS, NamespaceSettings
 from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
+from memory_service.domain.time_zones import zone_of
 from memory_service.errors import Conflict, InvalidArgument
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
 FIELDS = frozenset({"time_zone", "default_ttl"})
-_NAME_CHARS_MAX = 64
 
 
 class Settings:
@@ -37,7 +35,7 @@ class Settings:
         self._checks.namespace(namespace)
         if not fields:
             raise InvalidArgument("update_mask", "names no field to change")
-        _check_time_zone(time_zone)
+        zone_of(time_zone, "time_zone")
         if default_ttl_us is not None and default_ttl_us <= 0:
             raise InvalidArgument("default_ttl", "must be positive")
         if expected_version is not None:
@@ -62,15 +60,3 @@ class Settings:
                 lost = conflict
             await pause_after(attempt)
         raise lost
-
-
-def _check_time_zone(name: str) -> None:
-    if not name:
-        return
-    try:
-        if len(name) <= _NAME_CHARS_MAX:
-            ZoneInfo(name)
-            return
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        pass
-    raise InvalidArgument("time_zone", "is not the name of a time zone, such as Europe/Berlin")

@@ -502,7 +502,8 @@ class Retrieval:
             limit = max(info.item_count, 1)
         asked = NOTHING
         if text is not None:
-            asked = await self._reader.read(text, scoring.now_us, options.beyond.time_zone)
+            time_zone = options.beyond.time_zone or info.settings.time_zone
+            asked = await self._reader.read(text, scoring.now_us, time_zone)
         weighed = scoring.weights.weigh_items
         described = weighed or bool(asked.spans)
         # The same candidates for every page, or pages would not fit together.

@@ -21,15 +21,13 @@ def _zone(name: str) -> ZoneInfo | None:
         return None
 
 
-def zone_of(name: str) -> ZoneInfo | None:
+def zone_of(name: str, field: str = "options.time_zone") -> ZoneInfo | None:
     """Return the time zone of an IANA name; None, for UTC, if it is empty. Raises InvalidArgument."""
     if not name:
         return None
     zone = _zone(name)
     if zone is None:
-        raise InvalidArgument(
-            "options.time_zone", f"is not the name of a time zone: {name[:_NAME_CHARS_MAX]!r}"
-        )
+        raise InvalidArgument(field, f"is not the name of a time zone: {name[:_NAME_CHARS_MAX]!r}")
     return zone
 
 

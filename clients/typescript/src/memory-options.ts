@@ -136,7 +136,7 @@ export interface RetrieveOptions extends CallOptions, ItemFilter {
   readonly refreshTtl?: boolean | undefined;
   /** Leave out tool calls without all of their results, and results without their call. Only without a query. */
   readonly wholeExchanges?: boolean | undefined;
-  /** Time zone of "yesterday" in the query, such as "Europe/Berlin". Undefined: UTC. Only with a query. */
+  /** Time zone of "yesterday" in the query, such as "Europe/Berlin". Undefined: the namespace's. */
   readonly timeZone?: string | undefined;
 }
 

@@ -510,7 +510,8 @@ func (x *NamespaceSummary) GetSettings() *NamespaceSettings {
 // NamespaceSettings are the settings of a namespace.
 type NamespaceSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The IANA name of the time zone of its users, for example "Europe/Berlin". Empty: UTC.
+	// The IANA name of the time zone of its users, for example "Europe/Berlin": that of "yesterday" in a
+	// query. Empty: UTC.
 	TimeZone string `protobuf:"bytes,1,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	// How long items of conversations live that are added without a time to live and without an expiry,
 	// except by Import. Items that exist keep their expiry, and so do updated ones. Unset: until deleted.

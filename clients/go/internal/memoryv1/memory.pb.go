@@ -1997,7 +1997,8 @@ type RetrieveOptions struct {
 	// False: omit nothing. Only without a query; not with order_by.
 	WholeExchanges bool `protobuf:"varint,29,opt,name=whole_exchanges,json=wholeExchanges,proto3" json:"whole_exchanges,omitempty"`
 	// The time zone of `now` for phrases such as "yesterday" in the texts, as an IANA name such as
-	// "Europe/Berlin". Empty: UTC. Only with a query.
+	// "Europe/Berlin". Empty: that of the namespace's settings; with several namespaces, UTC. Only with a
+	// query.
 	TimeZone string `protobuf:"bytes,31,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	// Let each result of this page live for its time to live from now, as in GetRequest.
 	RefreshTtl    bool `protobuf:"varint,30,opt,name=refresh_ttl,json=refreshTtl,proto3" json:"refresh_ttl,omitempty"`

@@ -218,8 +218,8 @@ class MemoryMethods(Bound):
             whole_exchanges: Leave out tool calls without all of their results, and results without their
                 call. Only without a query.
             refresh_ttl: Let each result live for its time to live from now; it gets no new revision.
-            time_zone: Time zone of "yesterday" in the query, such as "Europe/Berlin". Empty: UTC. Only with
-                a query.
+            time_zone: Time zone of "yesterday" in the query, such as "Europe/Berlin". Empty: that of the
+                namespace's settings. Only with a query.
 
         Returns:
             A list of results; its `degraded` lists what the server could not do.

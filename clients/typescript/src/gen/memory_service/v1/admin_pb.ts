@@ -270,7 +270,8 @@ export const NamespaceSummarySchema: GenMessage<NamespaceSummary> = /*@__PURE__*
  */
 export type NamespaceSettings = Message<"memory_service.v1.NamespaceSettings"> & {
   /**
-   * The IANA name of the time zone of its users, for example "Europe/Berlin". Empty: UTC.
+   * The IANA name of the time zone of its users, for example "Europe/Berlin": that of "yesterday" in a
+   * query. Empty: UTC.
    *
    * @generated from field: string time_zone = 1;
    */

@@ -1057,7 +1057,8 @@ export type RetrieveOptions = Message<"memory_service.v1.RetrieveOptions"> & {
 
   /**
    * The time zone of `now` for phrases such as "yesterday" in the texts, as an IANA name such as
-   * "Europe/Berlin". Empty: UTC. Only with a query.
+   * "Europe/Berlin". Empty: that of the namespace's settings; with several namespaces, UTC. Only with a
+   * query.
    *
    * @generated from field: string time_zone = 31;
    */
