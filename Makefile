@@ -68,9 +68,11 @@ serve: $(INSTALLED) ## Start the server on 127.0.0.1:50051, with its data in ./d
 	@$(BIN)/memory-service serve --log-level warning
 
 test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machine's toolchains allow; say what was left out
-	@# Hundreds of servers are started: none should compile the code anew.
+	@# Hundreds of servers are started: none should compile the code anew. A test that hangs where no signal reaches it
+	@# ends its worker, with the place printed.
 	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
 	PATH="$(CURDIR)/build/bin:$$PATH" $(BIN)/python -m pytest -q \
+		-o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true --max-worker-restart 2 \
 		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: $(INSTALLED) ## Run the tests that do more in it at full length (over an hour); SEED=n repeats a run

@@ -17,7 +17,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / "tests"))
 
-from postgres_server import as_user, programs  # noqa: E402 - found only on the path set above
+from postgres_server import give, prefix_as_user, programs  # noqa: E402 - found only on the path set above
 
 __all__ = ["Postgres", "postgres", "programs"]
 
@@ -61,16 +61,24 @@ def postgres() -> Iterator[Postgres]:
     bin_dir = programs()
     assert bin_dir is not None
     try:
-        if user := as_user():
-            shutil.chown(folder, user["user"])
+        give(folder)
+        as_user = prefix_as_user()
         subprocess.run(
-            [str(bin_dir / "initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-E",
-             "UTF8", "--locale=C"],
-            check=True, stdout=subprocess.DEVNULL, cwd="/", **user,
+            [*as_user, str(bin_dir / "initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
+             "-E", "UTF8", "--locale=C"],
+            check=True, stdout=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
-        command = [str(bin_dir / "postgres"), "-D", str(folder / "data"), "-k", str(folder), *_OPTIONS]
+        command = [
+            *as_user,
+            str(bin_dir / "postgres"),
+            "-D",
+            str(folder / "data"),
+            "-k",
+            str(folder),
+            *_OPTIONS,
+        ]
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **user)
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
         try:
             yield _ready(process, folder)
         finally:

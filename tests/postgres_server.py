@@ -19,7 +19,6 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 _BIN = "MEMORY_TEST_POSTGRES_BIN"
 _ADDRESS = "MEMORY_TEST_POSTGRES_DSN"
@@ -58,34 +57,31 @@ def schema_of(data_dir: Path) -> str:
     return "t" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:24]
 
 
-def as_user() -> dict[str, Any]:
-    """Return arguments for `subprocess` to start a PostgreSQL program, which refuses to run as root."""
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+def user_of_servers() -> int | None:
+    """Return the id of the user that PostgreSQL's programs run as if this one is root, which they refuse."""
+    return None if os.geteuid() != 0 else pwd.getpwnam("nobody").pw_uid
 
 
 def prefix_as_user() -> list[str]:
-    """Return the same as a command prefix, for a process that uses gRPC.
+    """Return what stands before a command that `user_of_servers` shall run.
 
-    With other arguments `subprocess` forks, and gRPC's fork handlers may kill the child.
+    To change the user, `subprocess` forks, and gRPC's fork handlers may kill the child or wait for ever.
     """
-    user = as_user()
-    if not user:
+    if (user := user_of_servers()) is None:
         return []
-    return ["setpriv", f"--reuid={user['user']}", f"--regid={user['group']}", "--clear-groups", "--"]
+    group = pwd.getpwuid(user).pw_gid
+    return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
 
 
 def give(*folders: Path) -> None:
-    """Give folders to the user of `as_user`."""
+    """Give folders to `user_of_servers`."""
     for folder in folders:
-        if user := as_user():
-            shutil.chown(folder, user["user"])
+        if (user := user_of_servers()) is not None:
+            shutil.chown(folder, user)
 
 
 def prepared_folder() -> tuple[Path, Path]:
-    """Return a new data folder and the folder of the programs; `as_user` may use both."""
+    """Return a new data folder and the folder of the programs; `user_of_servers` may use both."""
     folder, bin_dir = Path(tempfile.mkdtemp(prefix="memory-pg-")), programs()
     assert bin_dir is not None
     give(folder)

@@ -301,6 +301,8 @@ def test_conditions_are_required(api: Api, namespace: str) -> None:
     assert len(_ids(api, namespace)) == 1
 
 
+# A machine that stalls exceeds its time.
+@pytest.mark.flaky(reruns=1)
 def test_more_than_one_call_deletes_are_deleted_by_several(api: Api, namespace: str) -> None:
     for first in range(0, 10_500, 500):
         items = [pb.MemoryItem(text="x", session_id="s") for _ in range(first, first + 500)]

@@ -113,6 +113,8 @@ SENTENCES: dict[str, Callable[[int], str]] = {
 }
 
 
+# A machine that stalls exceeds its time.
+@pytest.mark.flaky(reruns=1)
 @pytest.mark.parametrize("name", SENTENCES)
 def test_facts_in_a_long_conversation(user: User, neighbour: Neighbour, name: str) -> None:
     request = pb.ExtractMemoriesRequest(namespace=user.namespace, messages=messages(SENTENCES[name]))

@@ -50,8 +50,8 @@ def pooler(request: pytest.FixtureRequest) -> Iterator[str]:
     (folder / "users").write_text('"postgres" ""\n')
     (folder / "ini").write_text(SETTINGS.format(host=host, folder=folder, more=request.param))
     quiet = subprocess.DEVNULL
-    command = [str(POOLER), str(folder / "ini")]
-    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd="/", **postgres_server.as_user())
+    command = [*postgres_server.prefix_as_user(), str(POOLER), str(folder / "ini")]
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd="/")
     dsn = f"host={folder} port=6432 user=postgres dbname=postgres"
     until = time.monotonic() + 30
     while True:

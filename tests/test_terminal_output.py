@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import fcntl
 import json
 import os
 import pty
@@ -266,16 +265,15 @@ def test_errors_command_nothing(environment: dict[str, str]) -> None:
 
 def test_watch_commands_nothing_until_it_is_interrupted(environment: dict[str, str]) -> None:
     terminal = Terminal()
-    command = [sys.executable, "-m", "memory_service", "watch", "--after-revision", "0"]
+    # Ctrl-C reaches processes that have the terminal as their controlling terminal. `preexec_fn`, which
+    # could set it, forks, and gRPC's fork handlers may wait for ever.
+    command = ["setsid", "--ctty", sys.executable, "-m", "memory_service", "watch", "--after-revision", "0"]
     with subprocess.Popen(
         command,
         env={**os.environ, **environment},
         stdin=terminal.theirs,
         stdout=terminal.theirs,
         stderr=terminal.theirs,
-        # Ctrl-C reaches processes that have the terminal as their controlling terminal.
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(terminal.theirs, termios.TIOCSCTTY, 0),
     ) as process:
         os.close(terminal.theirs)
         terminal.read(until="heron")
