@@ -22,6 +22,8 @@ Vector = NDArray[np.float32]
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
+TIME_US_MAX = 253_402_300_799_999_999
+"""The last microsecond of the year 9999, the end of what timestamps hold."""
 CLIENT_MODEL = "client"
 """The embedding model of vectors that clients supply."""
 
@@ -249,6 +251,14 @@ class Item(msgspec.Struct, gc=False):
     def expired(self, now_us: int) -> bool:
         """Whether the item has expired."""
         return self.expire_us is not None and self.expire_us <= now_us
+
+    def living_on(self, now_us: int) -> Item:
+        """Return the item with its time to live counted from now: at most to the end of the year 9999."""
+        if self.expire_us is None or self.expired(now_us):
+            return self
+        ttl_us = self.expire_us - self.update_us if self.ttl_us is None else self.ttl_us
+        expire_us = max(self.expire_us, min(now_us + ttl_us, TIME_US_MAX))
+        return msgspec.structs.replace(self, ttl_us=ttl_us, expire_us=expire_us, wire=None, framed=None)
 
 
 def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:

@@ -247,7 +247,10 @@ def _update(
     if unnamed := set(values) - set(paths or values):
         raise Inexpressible(f"{request.DESCRIPTOR.name}.{holder}.{min(unnamed)}: not in the mask")
     for path in paths:
-        if path not in set(parameters) - settings - {"self", "id", "session_id"}:
+        if path not in set(parameters) - settings - {"self", "id"} or (holder, path) == (
+            "session",
+            "session_id",
+        ):
             raise Inexpressible(f"{request.DESCRIPTOR.name}.update_mask: {path}")
         values.setdefault(path, _cleared(getattr(request, holder), path))
     return {"id": item_id, **values, **arguments}

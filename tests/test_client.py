@@ -203,7 +203,7 @@ def test_a_namespace_of_its_own_over_the_same_channel(client: MemoryClient, name
     assert [result.text for result in client.retrieve()] == ["here"]
 
 
-@pytest.mark.parametrize("name", ["", "../../etc", "a b", "a//b"])
+@pytest.mark.parametrize("name", ["", "../../etc", " a", "a//b"])
 def test_a_namespace_that_cannot_be_is_refused(client: MemoryClient, name: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         client.namespace(name).add("x")

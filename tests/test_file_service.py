@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import grpc
 import pytest
 
 from file_api import Drive
-from grpc_api import Api, Refusal, outcome
-from memory_service.v1 import memory_pb2
+from grpc_api import Api, Refusal, outcome, refusal
+from memory_service.v1 import file_pb2, memory_pb2
 
 ADA = "# Ada\nLikes tea.\nLives in Porto.\n"
 PATH = "/memories/people/ada.md"
@@ -181,6 +182,16 @@ def test_a_text_that_does_not_occur_once_is_counted(drive: Drive, old: str, coun
     assert code(error) == (grpc.StatusCode.FAILED_PRECONDITION, "OCCURRENCE_MISMATCH")
     assert (error.metadata["occurrences"], error.metadata["lines"]) == (count, lines)
     assert drive.text(PATH) == "in tin\nin\nnn\naaa\n"
+
+
+def test_many_occurrences_in_one_line_are_counted_at_once(drive: Drive) -> None:
+    """Counted from the start for each of them, this takes minutes, in which nobody else is served."""
+    drive.write(PATH, "a," * 200_000)
+    edit = file_pb2.EditFileRequest(
+        namespace=drive.namespace, path=PATH, replace=memory_pb2.ReplaceText(old_text=",", new_text=";")
+    )
+    error = refusal(partial(drive.stub.EditFile, timeout=10), edit)
+    assert (error.metadata["occurrences"], error.metadata["lines"]) == ("200000", "1")
 
 
 @pytest.mark.parametrize(

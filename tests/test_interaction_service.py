@@ -807,7 +807,7 @@ LONG = "x" * 65_537
         ("content", 65_536, reflect(content=LONG)),
         ("original_message.content", 65_536, respond(original_message=pb.OriginalMessage(content=LONG))),
         ("query", 65_536, relevant(query=LONG)),
-        ("metadata", 16_384, store(metadata=struct({"x": "y" * 20_000}))),
+        ("metadata", 65_536, store(metadata=struct({"x": "y" * 70_000}))),
     ],
     ids=["message", "response", "reflection", "original", "query", "metadata"],
 )

@@ -214,3 +214,10 @@ async def test_a_query_may_say_both_or_nothing() -> None:
     both = await reader.read('Who said "green tea" in May 2023?', now)
     assert (len(both.spans), both.phrases) == (1, ("green tea",))
     assert await reader.read("Who likes tea?", now) is NOTHING
+
+
+@pytest.mark.parametrize(
+    ("second", "zone"), [(253_402_300_799, "Europe/Berlin"), (-62_135_596_800, "Pacific/Niue")]
+)
+async def test_the_ends_of_the_calendar_have_a_day_in_every_zone(second: int, zone: str) -> None:
+    await QueryReader().read("tea yesterday", second * 1_000_000, zone)

@@ -392,7 +392,7 @@ def test_without_an_embedder_the_answer_says_so(connect: Connect) -> None:
         ({"max_recent_messages": -1}, "max_recent_messages"),
         ({"max_recent_messages": 101}, "max_recent_messages"),
         ({"labels": {"": "x"}}, "labels"),
-        ({"metadata": struct({"x": "y" * 17_000})}, "metadata"),
+        ({"metadata": struct({"x": "y" * 66_000})}, "metadata"),
         ({"split": pb.SplitOptions(max_characters=99)}, "max_characters"),
         ({"split": pb.SplitOptions(max_characters=100, overlap_characters=51)}, "overlap_characters"),
         ({"request_id": "a b"}, "request_id"),

@@ -83,12 +83,21 @@ def _only_place(path: str, text: str, wanted: str) -> int:
     at = text.find(wanted)
     # Occurrences that overlap are as ambiguous as others.
     if at < 0 or text.find(wanted, at + 1) >= 0:
-        lines, found = dict.fromkeys([line_at(text, at)] if at >= 0 else []), at
-        while len(lines) < _LINES_MAX and found >= 0 and (found := text.find(wanted, found + 1)) >= 0:
-            lines.setdefault(line_at(text, found))
         count = 0 if at < 0 else max(text.count(wanted), 2)
-        raise FailedPrecondition.occurrences(path, count, ",".join(map(str, lines)))
+        raise FailedPrecondition.occurrences(path, count, ",".join(map(str, _lines_with(text, wanted))))
     return at
+
+
+def _lines_with(text: str, wanted: str) -> list[int]:
+    """Return the first lines in which a text begins."""
+    lines: list[int] = []
+    line, counted, at = 1, 0, text.find(wanted)
+    while at >= 0 and len(lines) < _LINES_MAX:
+        line += text.count("\n", counted, at)
+        lines.append(line)
+        counted, end = at, text.find("\n", at)
+        at = text.find(wanted, end + 1) if end >= 0 else -1
+    return lines
 
 
 def _inserted(text: str, after_line: int, new_text: str, field: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from memory_service.data_model import Item
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
@@ -18,7 +16,7 @@ async def refreshed(store: Store, namespace: str, items: Sequence[Item]) -> list
     positions = [item.position for item in items if item.expire_us is not None]
     if positions:
         await store.refresh_expiry(namespace, positions, at_us, by=present_caller())
-    return [_living_on(item, at_us) for item in items]
+    return [item.living_on(at_us) for item in items]
 
 
 async def refresh_all(store: Store, names: Sequence[str], items: list[Item]) -> None:
@@ -28,12 +26,3 @@ async def refresh_all(store: Store, names: Sequence[str], items: list[Item]) -> 
         living_on = await refreshed(store, name, [items[at] for at in places])
         for at, item in zip(places, living_on, strict=True):
             items[at] = item
-
-
-def _living_on(item: Item, at_us: int) -> Item:
-    """Return an item as `ItemStore.refresh_expiry` leaves it."""
-    if item.expire_us is None or item.expired(at_us):
-        return item
-    ttl_us = item.expire_us - item.update_us if item.ttl_us is None else item.ttl_us
-    expire_us = max(item.expire_us, at_us + ttl_us)
-    return msgspec.structs.replace(item, ttl_us=ttl_us, expire_us=expire_us, wire=None, framed=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -32,5 +33,8 @@ def zone_of(name: str, field: str = "options.time_zone") -> ZoneInfo | None:
 
 
 def local_day(time_us: int, zone: ZoneInfo) -> int:
-    """Return the day of a time in a zone, counted from the epoch."""
-    return (datetime.fromtimestamp(time_us // 1_000_000, UTC).astimezone(zone).date() - _EPOCH).days
+    """Return the day of a time in a zone, counted from the epoch; in UTC at the ends of the calendar."""
+    time = datetime.fromtimestamp(time_us // 1_000_000, UTC)
+    with suppress(OverflowError):
+        time = time.astimezone(zone)
+    return (time.date() - _EPOCH).days

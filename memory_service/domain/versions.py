@@ -17,6 +17,8 @@ from memory_service.store import Store
 
 T = TypeVar("T")
 
+_REVISION_MAX = (1 << 63) - 1
+"""The largest number that a field holds; no revision is as large."""
 _READ_AT_ONCE = 8
 """Versions to read before their sizes are known. Doubled: a page of large items reads up to 32 MiB for 3."""
 
@@ -115,7 +117,8 @@ class Versions:
         self._checks.namespace(namespace)
         self._checks.state_key(key)
         self._check_revision(revision)
-        found = await self._store.state_versions(namespace, key, revision + 1, 1, now_us=now_us())
+        before = revision + 1 if revision < _REVISION_MAX else None
+        found = await self._store.state_versions(namespace, key, before, 1, now_us=now_us())
         if found and found[0].revision == revision and found[0].record is not None:
             return found[0].record
         current = (await self._store.load_states(namespace, [key])).get(key)

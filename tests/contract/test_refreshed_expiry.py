@@ -7,7 +7,7 @@ from typing import Any
 from contract.builders import NOW, NS, SECOND, build_write, get_item, scan_ids, words_found
 from contract.conftest import Stores
 from contract.invariants import assert_consistent
-from memory_service.data_model import OnDuplicate
+from memory_service.data_model import TIME_US_MAX, OnDuplicate
 from memory_service.operations import RemoveItem
 from memory_service.store import Store
 
@@ -45,6 +45,12 @@ async def test_a_longer_life_is_not_shortened(store: Store) -> None:
     await store.add_items(NS, [build_write("a", expire_us=NOW + 99 * SECOND, ttl_us=SECOND)])
     await store.refresh_expiry(NS, [1], LATER)
     assert (await get_item(store, "a")).expire_us == NOW + 99 * SECOND
+
+
+async def test_no_item_lives_beyond_what_timestamps_hold(store: Store) -> None:
+    await store.add_items(NS, [build_write("a", expire_us=TIME_US_MAX - SECOND, update_us=NOW)])
+    await store.refresh_expiry(NS, [1], LATER)
+    assert (await get_item(store, "a")).expire_us == TIME_US_MAX
 
 
 async def test_an_item_without_a_time_to_live_has_that_of_its_version(store: Store) -> None:

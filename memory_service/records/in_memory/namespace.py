@@ -189,12 +189,9 @@ class Namespace:
         item = self.items.get(self.ids.get(position, ""))
         if item is None or item.expire_us is None or item.expired(at_us):
             return
-        ttl_us = item.expire_us - item.update_us if item.ttl_us is None else item.ttl_us
-        expire_us = max(item.expire_us, at_us + ttl_us)
-        self.items[item.id] = msgspec.structs.replace(
-            item, ttl_us=ttl_us, expire_us=expire_us, wire=None, framed=None
-        )
-        self.view.refresh_expiry({position: expire_us})
+        item = self.items[item.id] = item.living_on(at_us)
+        assert item.expire_us is not None
+        self.view.refresh_expiry({position: item.expire_us})
 
     def fill(self, fill: VectorFill) -> bool:
         """Give a pending item its vector; return False if it is missing, not pending, or has changed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from memory_service.data_model import TIME_US_MAX
 from memory_service.records.postgres.arrays import array_of
 from memory_service.records.postgres.database import Async, Database, Row
 from memory_service.records.postgres.page import BOOK_COLUMNS, Page, Renamed
@@ -134,7 +135,8 @@ async def _items(out: Flush, pages: Sequence[Page]) -> None:
     await _written_items(out, pages, at)
     await out.do(
         "UPDATE $.items i SET ttl_us = coalesce(i.ttl_us, i.expire_us - i.update_us), expire_us ="
-        " greatest(i.expire_us, w.time_us + coalesce(i.ttl_us, i.expire_us - i.update_us))"
+        " greatest(i.expire_us, least(w.time_us + coalesce(i.ttl_us, i.expire_us - i.update_us),"
+        f" {TIME_US_MAX}))"
         f" FROM {{w}} WHERE {at} AND i.expire_us > w.time_us",
         (*_KEY, "position", "time_us"),
         [(*_key(page), *each) for page in pages for each in sorted(page.pending.refreshed.items())],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_service.data_model import Item, ItemWrite, NamespaceInfo, StateEntry
+from memory_service.data_model import TIME_US_MAX, Item, ItemWrite, NamespaceInfo, StateEntry
 from memory_service.records import stored_values
 from memory_service.records.sqlite.connection import Row
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
@@ -31,7 +31,7 @@ RECORD_USES = "UPDATE items SET use_count = use_count + ? WHERE key = ? RETURNIN
 # An item of an earlier release has no time to live: from then on it has that of its version.
 REFRESH_EXPIRY = (
     "UPDATE items SET ttl_us = ifnull(ttl_us, expire_us - update_us),"
-    " expire_us = max(expire_us, ?1 + ifnull(ttl_us, expire_us - update_us))"
+    f" expire_us = max(expire_us, min(?1 + ifnull(ttl_us, expire_us - update_us), {TIME_US_MAX}))"
     " WHERE key IN (SELECT value FROM json_each(?2)) AND expire_us > ?1 RETURNING key, expire_us"
 )
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value, provenance"
