@@ -298,7 +298,7 @@ const STORE: Names<StoreInteractionOptions> = {
 
 const STORE_RESPONSE: Names<StoreResponseOptions> = {
   ...STORE,
-  ...named("inResponseTo", "sender"),
+  ...named("inResponseTo", "allowMissing", "sender"),
   originalMessage: ORIGINAL,
 };
 

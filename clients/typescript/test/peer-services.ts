@@ -171,7 +171,7 @@ export const INTERACTIONS: Adapters<typeof InteractionService> = {
       storedOf(await client.storeInteraction(sender, content, options)),
   ),
   storeResponse: adapter<StoreResponseOptions & Content>(
-    [...STORED, "sender", "inResponseTo", "originalMessage"],
+    [...STORED, "sender", "inResponseTo", "originalMessage", "allowMissing"],
     async (client, { content = "", ...options }) => storedOf(await client.storeResponse(content, options)),
   ),
   storeReflection: adapter<StoreReflectionOptions & Content>(
