@@ -149,8 +149,8 @@ class WriteStore(ABC):
         unknown ids are skipped. **RemoveAt**: MUST raise Conflict if an item at one of the positions was
         written after `revision`. All three count in `removed_count`.
 
-        With `derived`, RemoveItem and RemoveAt MUST also remove what was derived: items made from the removed
-        ones, or from items that go with them, unless one of their other parents exists and has not expired.
+        With `derived`, all three MUST also remove what was derived: items made from the removed ones, or from
+        items that go with them, unless one of their other parents exists and has not expired.
         An item's parents are those that its provenance names and, for a response, the message that it
         answers, as far as they existed when its present version was written. Items that an operation of the
         write names are not removed as derived. Each item removed as derived MUST be a change after those that

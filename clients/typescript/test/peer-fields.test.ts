@@ -61,15 +61,13 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   BatchAddResponse: ["skipped_count"],
   // An iteration yields the entries of all pages.
   ListResponse: ["revision"],
-  // Only the results of a batch have the number of derived items.
-  DeleteResponse: ["derived_count"],
-  DeleteWhereResponse: ["revision", "derived_count"],
+  DeleteWhereResponse: ["revision"],
   ListLabelValuesResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
   ListSessionsResponse: ["revision"],
   ListFilesResponse: ["revision"],
-  DeleteSessionResponse: ["revision", "derived_count"],
+  DeleteSessionResponse: ["revision"],
   WatchResponse: ["revision"],
   ExportResponse: ["revision"],
 };

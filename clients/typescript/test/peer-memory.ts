@@ -43,7 +43,7 @@ import type {
   WriteOptions,
 } from "../src/index.js";
 import type { Adapters } from "./peer-adapters.js";
-import { adapter, all, changesOf, required } from "./peer-adapters.js";
+import { adapter, all, changesOf, required, withDerived } from "./peer-adapters.js";
 import type { Native } from "./peer-messages.js";
 import { Inexpressible } from "./peer-messages.js";
 
@@ -206,11 +206,15 @@ export const MEMORY: Adapters<typeof MemoryService> = {
   ),
   delete: adapter<DeleteOptions & Id>(
     ["id", "expectedRevision", "keepDerived", "requestId"],
-    async (client, { id = "", ...options }) => ({ revision: await client.delete(id, options) }),
+    async (client, { id = "", ...options }) =>
+      withDerived(async (onDerived) => ({ revision: await client.delete(id, { ...options, onDerived }) })),
   ),
   deleteWhere: adapter<DeleteWhereOptions>(
     ["sessionId", "labels", "kinds", "filter", "startTime", "endTime", "keepDerived", "dryRun", "requestId"],
-    async (client, options) => ({ deletedCount: await client.deleteWhere(options) }),
+    async (client, options) =>
+      withDerived(async (onDerived) => ({
+        deletedCount: await client.deleteWhere({ ...options, onDerived }),
+      })),
   ),
   batchWrite: adapter<WriteOptions & { operations?: readonly Operation[] }>(
     ["operations", "requestId"],

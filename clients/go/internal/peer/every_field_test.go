@@ -46,7 +46,6 @@ var notReturned = []string{
 	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
 	"ListSessionsResponse.revision", "DeleteSessionResponse.revision",
 	// Only WriteResult has it.
-	"DeleteResponse.derived_count", "DeleteWhereResponse.derived_count", "DeleteSessionResponse.derived_count",
 }
 
 // full returns a message with all fields set except those left out.
