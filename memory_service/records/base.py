@@ -536,6 +536,14 @@ class NamespaceStore(ABC):
         """
 
     @abstractmethod
+    async def namespace_bytes(self, namespace: str) -> int:
+        """Return the bytes that callers have stored in a namespace; 0 if nothing was ever written to it.
+
+        MUST count what `records/content_bytes.py` counts, at or after the last acknowledged write. May take
+        as long as reading the whole namespace.
+        """
+
+    @abstractmethod
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         """Return up to `limit` namespaces whose name has the prefix and is above `after`, by name."""
 

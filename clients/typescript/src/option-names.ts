@@ -4,6 +4,7 @@ import type {
   ListNamespacesOptions,
   ListQuarantinedOptions,
   NamespaceChanges,
+  NamespaceStatsOptions,
   ReembedOptions,
   UndoOptions,
   UpdateNamespaceOptions,
@@ -304,6 +305,8 @@ const STORE_RESPONSE: Names<StoreResponseOptions> = {
 
 const STORE_REFLECTION: Names<StoreReflectionOptions> = { ...STORE, ...named("interactionIds", "sender") };
 
+const NAMESPACE_STATS: Names<NamespaceStatsOptions> = { ...CALL, includeUsage: true };
+
 const DELETE_DOCUMENT: Names<DeleteDocumentOptions> = { ...WITH_VERSION, keepDerived: true };
 
 const DOCUMENTS: Names<DocumentFilter> = { ...TRUST, ...named("sessionId", "labels", "startTime", "endTime") };
@@ -454,7 +457,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   info: [CALL],
   listNamespaces: [LIST_NAMESPACES],
   updateNamespace: [SETTINGS, UPDATE_NAMESPACE],
-  namespaceStats: [CALL],
+  namespaceStats: [NAMESPACE_STATS],
   deleteNamespace: [CALL],
   reembed: [REEMBED],
   undoWrites: [UNDO],

@@ -25,6 +25,7 @@ import type {
   MemoryClient,
   MemoryItem,
   NamespaceChanges,
+  NamespaceStatsOptions,
   NewItem,
   NewStateEntry,
   OnDuplicate,
@@ -283,7 +284,9 @@ export const ADMIN: Adapters<typeof AdminService> = {
   listNamespaces: adapter<ListNamespacesOptions>(["prefix", "pageSize"], async (client, options) => ({
     namespaces: await all(client.listNamespaces(options)),
   })),
-  getNamespaceStats: adapter<object>([], (client) => client.namespaceStats()),
+  getNamespaceStats: adapter<NamespaceStatsOptions>(["includeUsage"], (client, options) =>
+    client.namespaceStats(options),
+  ),
   updateNamespace: adapter<NamespaceChanges & UpdateNamespaceOptions & Mask>(
     ["timeZone", "defaultTtlMs", "updateMask", "expectedVersion"],
     async (client, { updateMask, expectedVersion, ...given }) => {

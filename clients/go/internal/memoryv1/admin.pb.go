@@ -707,8 +707,7 @@ type GetNamespaceStatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace. Required.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Return `usage`. Without a limit of bytes per namespace, the stores in memory and in a data folder read
-	// all records of the namespace for it.
+	// Return `usage`. The stores "hnsw" and "memory" read all records of the namespace for it.
 	IncludeUsage  bool `protobuf:"varint,2,opt,name=include_usage,json=includeUsage,proto3" json:"include_usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -910,8 +909,8 @@ type NamespaceUsage struct {
 	// The bytes of what callers have stored in items and states, without vectors, indexes and history: those
 	// that count towards the limit of a namespace.
 	ByteCount int64 `protobuf:"varint,1,opt,name=byte_count,json=byteCount,proto3" json:"byte_count,omitempty"`
-	// Number of calls to the responding server that named the namespace, including rejected ones and this
-	// one. A stream counts once.
+	// Number of calls to the responding server that named the namespace, with a credential that allows it,
+	// including this one. A stream counts once.
 	CallCount int64 `protobuf:"varint,2,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
 	// When the server began to count: at its start, or later if it counts the calls of more than 10,000
 	// namespaces, because it forgets those that were called longest ago. UTC.

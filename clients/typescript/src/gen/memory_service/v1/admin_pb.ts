@@ -385,8 +385,7 @@ export type GetNamespaceStatsRequest = Message<"memory_service.v1.GetNamespaceSt
   namespace: string;
 
   /**
-   * Return `usage`. Without a limit of bytes per namespace, the stores in memory and in a data folder read
-   * all records of the namespace for it.
+   * Return `usage`. The stores "hnsw" and "memory" read all records of the namespace for it.
    *
    * @generated from field: bool include_usage = 2;
    */
@@ -514,8 +513,8 @@ export type NamespaceUsage = Message<"memory_service.v1.NamespaceUsage"> & {
   byteCount: bigint;
 
   /**
-   * Number of calls to the responding server that named the namespace, including rejected ones and this
-   * one. A stream counts once.
+   * Number of calls to the responding server that named the namespace, with a credential that allows it,
+   * including this one. A stream counts once.
    *
    * @generated from field: int64 call_count = 2;
    */
