@@ -56,7 +56,7 @@ def test_a_response_is_linked_to_the_first_message_that_fits(talk: Talk) -> None
     ):
         waited = original("hi", sender=sender, create_time=created) if sender or created else original("hi")
         if item_id in ("any", "of then"):
-            # What is there already fits, too.
+            # The message that exists must not fit.
             waited.sender = "bob"
         talk.answer("hello", original_message=waited, id=item_id, allow_missing=True)
     talk.say("hello", id="other")

@@ -140,7 +140,7 @@ export interface NamespaceUsage {
   readonly callCountStartTime?: Time | undefined;
 }
 
-/** What is returned of a namespace. */
+/** How a namespace is described. */
 export interface NamespaceStatsOptions extends CallOptions {
   /** Also return its bytes and calls. The server may read the whole namespace for it. */
   readonly includeUsage?: boolean | undefined;

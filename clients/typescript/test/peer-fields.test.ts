@@ -47,7 +47,7 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
     "provenance",
   ],
   OriginalMessage: ["provenance"],
-  Session: ["item_count", "first_time", "last_time", "version", "update_time", "forked_from"],
+  Session: ["item_count", "first_time", "last_time", "version", "update_time", "forked_from", "participants"],
 };
 
 /** What the client does not hand on: it fetches all pages, and resumes streams by itself. */
