@@ -260,14 +260,16 @@ class Conflict(MemoryServiceError):
         )
 
     @classmethod
-    def file_digest(cls, path: str, expected: str, current: int) -> Conflict:
-        """Return the error for a file with another content."""
+    def file_digest(cls, path: str, expected: str, current: int, digest: str) -> Conflict:
+        """Return the error for a file with another content; current 0 means that it does not exist."""
+        found = {"current_sha256": digest} if digest else {}
         return cls(
             "VERSION_MISMATCH",
             f"the content of {path!r} at version {current} has another SHA-256",
             path=path,
             expected_sha256=expected,
             current_version=current,
+            **found,
         )
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ def test_every_rpc_is_answered_in_some_case() -> None:
     answered = {step["call"] for step in STEPS if "error" not in step}
     assert set(RPCS) - answered == set()
     assert answered - set(RPCS) == {"Iterate"}
+
+
+def test_every_rpc_occurs_in_three_cases() -> None:
+    occurring = Counter(
+        call for case in CASES for call in {step["call"] for step in case.steps if "call" in step}
+    )
+    assert [call for call in RPCS if occurring[call] < 3] == []
 
 
 def test_every_reason_for_an_error_occurs() -> None:

@@ -52,8 +52,10 @@ class Expected:
         version = file.version if file else 0
         if self.version is not None and self.version != version:
             raise Conflict.file_version(path, self.version, version)
-        if self.sha256 and (file is None or FileText(file.text).sha256 != self.sha256):
-            raise Conflict.file_digest(path, self.sha256, version)
+        if self.sha256:
+            digest = FileText(file.text).sha256 if file else ""
+            if digest != self.sha256:
+                raise Conflict.file_digest(path, self.sha256, version, digest)
 
 
 @dataclass(slots=True)

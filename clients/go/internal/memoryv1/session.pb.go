@@ -48,8 +48,8 @@ type Session struct {
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// The session that this one was copied from. Unset: none. Set by the server.
 	ForkedFrom *SessionOrigin `protobuf:"bytes,10,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
-	// The names of those who spoke in the session, in the order of their first of the newest 1000 items; at
-	// most 100. An item without a name counts for nobody. Set by GetSession only.
+	// The names of speakers and senders in the newest 1000 items, in the order of their first of these; at
+	// most 100. Set by GetSession only.
 	Participants  []string `protobuf:"bytes,11,rep,name=participants,proto3" json:"participants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -94,8 +94,8 @@ export type Session = Message<"memory_service.v1.Session"> & {
   forkedFrom?: SessionOrigin | undefined;
 
   /**
-   * The names of those who spoke in the session, in the order of their first of the newest 1000 items; at
-   * most 100. An item without a name counts for nobody. Set by GetSession only.
+   * The names of speakers and senders in the newest 1000 items, in the order of their first of these; at
+   * most 100. Set by GetSession only.
    *
    * @generated from field: repeated string participants = 11;
    */
