@@ -44,9 +44,10 @@ class RemoveItem:
 
 @dataclass(slots=True, frozen=True)
 class RemoveItems:
-    """Remove items, expired or not; unknown ids are skipped."""
+    """Remove items, expired or not; unknown ids are skipped. `derived`: with what was made only from them."""
 
     item_ids: Sequence[str]
+    derived: bool = False
 
 
 @dataclass(slots=True, frozen=True)

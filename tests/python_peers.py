@@ -369,6 +369,11 @@ def _under(name: str) -> Callable[[Any], dict[str, Any]]:
     return lambda answer: {name: list(answer) if hasattr(answer, "__next__") else answer}
 
 
+def _deleted(name: str) -> Callable[[Any], dict[str, Any]]:
+    """Return a converter to an answer with a number, under this name, and the count of derived items."""
+    return lambda answer: {name: int(answer), "derived_count": answer.derived_count}
+
+
 def _taken(**names: str) -> Callable[[Any], dict[str, Any]]:
     """Answers whose fields have other names in the client."""
     return lambda answer: {field: getattr(answer, name) for field, name in names.items()}
@@ -386,8 +391,8 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "RedactStateVersion": _under("revision"),
     "List": _under("items"),
     "ListLabelValues": _under("values"),
-    "Delete": _under("revision"),
-    "DeleteWhere": _under("deleted_count"),
+    "Delete": _deleted("revision"),
+    "DeleteWhere": _deleted("deleted_count"),
     "BatchWrite": _found,
     "Reset": _taken(removed_count="item_count", removed_state_count="state_count", revision="revision"),
     "Watch": _under("change"),
@@ -401,7 +406,7 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ClearState": _taken(removed_count="state_count", revision="revision"),
     "SearchMemories": _found,
     "ListMemories": _under("memories"),
-    "DeleteMemory": _taken(removed_count="count", revision="revision"),
+    "DeleteMemory": _taken(removed_count="count", revision="revision", derived_count="derived_count"),
     "StoreInteraction": _interaction_written,
     "StoreResponse": _interaction_written,
     "StoreReflection": _interaction_written,
@@ -410,12 +415,14 @@ _ANSWERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "AddDocument": lambda document: {"document": document, "degraded": document.degraded},
     "GetDocument": lambda document: {"document": document, "fragments": document.fragments},
     "ListDocuments": _under("documents"),
-    "DeleteDocument": _taken(removed_fragment_count="fragment_count", revision="revision"),
+    "DeleteDocument": _taken(
+        removed_fragment_count="fragment_count", revision="revision", derived_count="derived_count"
+    ),
     "SearchFragments": _found,
     "ListSessions": _under("sessions"),
     "GetSession": lambda session: {"session": session, "revision": session.revision},
     "UpdateSession": _session,
-    "DeleteSession": _under("deleted_count"),
+    "DeleteSession": _deleted("deleted_count"),
     "ForkSession": _session,
     "ListFiles": _under("entries"),
     "SearchFiles": _found,

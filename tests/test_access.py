@@ -472,6 +472,16 @@ def test_each_message_of_an_import_is_held_to_the_namespaces(guarded: Guarded) -
     assert guarded.root.refused("GetNamespaceStats", namespace="nothing").reason == "NAMESPACE_NOT_FOUND"
 
 
+def test_calls_that_are_denied_are_not_counted(guarded: Guarded) -> None:
+    mine = guarded.client.presenting(guarded.mine_key)
+    guarded.root.call("Add", namespace="counted", item={"text": "x"})
+    for _ in range(3):
+        assert mine.refused("List", namespace="counted").code is grpc.StatusCode.PERMISSION_DENIED
+        assert guarded.client.refused("List", namespace="counted").code is grpc.StatusCode.UNAUTHENTICATED
+    stats = guarded.root.call("GetNamespaceStats", namespace="counted", include_usage=True)
+    assert stats.usage.call_count == 2
+
+
 def test_each_message_of_an_import_is_held_to_what_it_names(guarded: Guarded, filled: str) -> None:
     """A parent in the second message reveals as much as one in the first."""
     writer, both = guarded.holding(roles=["write"]), guarded.holding(roles=["read", "write"])

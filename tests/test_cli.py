@@ -437,7 +437,10 @@ def test_administration(run: Run, namespace: str) -> None:
     assert run("stats", exit_code=1).stderr.endswith("(NAMESPACE_NOT_FOUND)\n")
     run("add", "x")
     assert re.search(r"^item_count +1$", run("stats").stdout, re.MULTILINE)
-    assert json_lines(run("stats", "--json"))[0]["namespace"] == namespace
+    (stats,) = json_lines(run("stats", "--json"))
+    assert stats["namespace"] == namespace and not stats.get("usage")
+    (stats,) = json_lines(run("stats", "--usage", "--json"))
+    assert stats["usage"]["call_count"] == 5 and stats["usage"]["byte_count"] > 0
     (found,) = run("namespaces", "--prefix", namespace).stdout.splitlines()
     assert found.endswith(namespace)
     assert run("health").stdout.startswith("status: serving\n")

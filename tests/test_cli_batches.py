@@ -69,7 +69,7 @@ def test_items_are_deleted_by_conditions_after_a_question(run: Run) -> None:
     assert run("delete-where", "--end-time", "1h", "--yes").stdout == "deleted 0 items\n", "too young"
     assert run("delete-where", "--start-time", "2999-01-01", "--yes").stdout == "deleted 0 items\n"
     assert json_lines(run("delete-where", "--start-time", "1h", "--kind", "plain", "--yes", "--json")) == [
-        {"deleted_count": 1}
+        {"deleted_count": 1, "derived_count": 0}
     ]
     assert ids(run) == []
 

@@ -216,6 +216,29 @@ def test_facts_that_are_not_trusted_are_neither_listed_nor_preloaded(
     assert "min_trust" in run("memories", "preload", "--min-trust", "2", exit_code=1).stderr
 
 
+def test_deletions_count_what_was_derived(run: Run, server: ServerProcess, namespace: str) -> None:
+    with MemoryClient(server.address, namespace=namespace) as client:
+
+        def derive(*parents: str) -> None:
+            for parent in parents:
+                client.add("x", provenance=Provenance(parent_ids=[parent]))
+
+        for item_id in ("a", "b", "c"):
+            client.add("x", id=item_id, session_id=item_id)
+        tea = client.save_memory("User drinks tea", "preference", "It will matter later").memory
+        assert tea is not None
+        document = client.add_document("Otters sleep holding hands.", id="book")
+        derive("a", "b", "c", tea.id, tea.id, document.id)
+    assert run("delete", "a").stdout == "deleted a, and 1 derived\n"
+    assert run("delete-where", "--session", "b", "--yes").stdout == "deleted 1 items, and 1 derived\n"
+    assert json_lines(run("sessions", "delete", "c", "--yes", "--json")) == [
+        {"deleted_count": 1, "derived_count": 1}
+    ]
+    assert run("memories", "delete", tea.id).stdout == "deleted 1 memory, and 2 derived\n"
+    kept = run("documents", "delete", "book", "--keep-derived").stdout
+    assert kept == "deleted book with 1 fragments\n"
+
+
 def test_facts_are_extracted_from_a_file_or_a_session(
     run: Run, server: ServerProcess, namespace: str
 ) -> None:

@@ -52,6 +52,7 @@ _SET_BY_THE_SERVER = {
         "version",
         "updateTime",
         "forkedFrom",
+        "participants",
     },
     "StoreResponseRequest.originalMessage": {"provenance"},
     "AddDocumentRequest.document": {
@@ -83,8 +84,6 @@ _NOT_RETURNED = {
     # The returned item has no revision then, and fewer items are returned.
     "skipped": {"Add"},
     "skippedCount": {"BatchAdd"},
-    # Only the results of a batch have it.
-    "derivedCount": {"Delete", "DeleteWhere", "DeleteSession"},
     # In the items and in the document.
     "degraded": {"BatchAdd"},
     "fragments": {"HandleMessage"},

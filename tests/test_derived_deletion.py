@@ -6,7 +6,13 @@ import grpc
 import pytest
 
 from grpc_api import Api, refusal
-from memory_service.v1 import interaction_pb2, interaction_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from memory_service.v1 import (
+    interaction_pb2,
+    interaction_pb2_grpc,
+    knowledge_pb2,
+    knowledge_pb2_grpc,
+    user_memory_pb2_grpc,
+)
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import user_memory_pb2 as facts_pb
 from user_memories import IDENTITY, User
@@ -116,3 +122,46 @@ def test_what_goes_as_derived_is_found_by_no_search(api: Api, namespace: str) ->
     assert len(api.retrieve(namespace, query_text="kiwi", limit=-1).results) == 2
     api.memory.Delete(pb.DeleteRequest(namespace=namespace, id="m"))
     assert not api.retrieve(namespace, query_text="kiwi", limit=-1).results
+
+
+def test_what_was_made_only_from_a_memory_goes_with_it(api: Api, namespace: str) -> None:
+    user = User(api, namespace)
+    memories = user_memory_pb2_grpc.UserMemoryServiceStub(api.channel)
+    tea = user.save("User drinks tea").memory
+    oats = user.save("User likes oats for breakfast").memory
+    for item_id, *parents in (("of tea", tea.id), ("of both", tea.id, oats.id), ("of this", "of tea")):
+        api.add(namespace, id=item_id, text="x", provenance=pb.Provenance(parent_ids=parents))
+    removal = facts_pb.DeleteMemoryRequest(namespace=namespace, id=tea.id, request_id="r")
+    deleted = memories.DeleteMemory(removal)
+    assert (deleted.removed_count, deleted.derived_count) == (1, 2)
+    assert memories.DeleteMemory(removal) == deleted
+    assert _stored(api, namespace) == sorted([oats.id, "of both"])
+    removal = facts_pb.DeleteMemoryRequest(namespace=namespace, id=oats.id, keep_derived=True)
+    deleted = memories.DeleteMemory(removal)
+    assert (deleted.removed_count, deleted.derived_count) == (1, 0)
+    assert _stored(api, namespace) == ["of both"]
+
+
+def test_what_was_made_only_from_a_document_goes_with_it(api: Api, namespace: str) -> None:
+    user = User(api, namespace)
+    knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(api.channel)
+    for name in ("book", "page"):
+        document = knowledge_pb2.Document(id=name, text="The user is called Ada.")
+        knowledge.AddDocument(knowledge_pb2.AddDocumentRequest(namespace=namespace, document=document))
+        wanted = knowledge_pb2.GetDocumentRequest(namespace=namespace, id=name, include_fragments=True)
+        (fragment,) = knowledge.GetDocument(wanted).fragments
+        api.add(namespace, id=f"of {name}", text="x", provenance=pb.Provenance(parent_ids=[fragment.id]))
+    before = user.save("User is called Eve", IDENTITY).memory
+    after = user.save("User is called Ada", IDENTITY, source=_source("book")).memory
+    (ended, _) = user.memories(include_history=True)
+    assert ended.superseded_by == after.id
+    removal = knowledge_pb2.DeleteDocumentRequest(namespace=namespace, id="book", request_id="r")
+    deleted = knowledge.DeleteDocument(removal)
+    assert (deleted.removed_fragment_count, deleted.derived_count) == (1, 2)
+    assert knowledge.DeleteDocument(removal) == deleted
+    (left,) = user.memories(include_history=True)
+    assert (left.id, left.superseded_by) == (before.id, "")
+    removal = knowledge_pb2.DeleteDocumentRequest(namespace=namespace, id="page", keep_derived=True)
+    deleted = knowledge.DeleteDocument(removal)
+    assert (deleted.removed_fragment_count, deleted.derived_count) == (1, 0)
+    assert _stored(api, namespace) == sorted([before.id, "of page"])

@@ -160,15 +160,24 @@ def test_equal_messages_are_told_apart_by_sender_and_time(memory: MemoryManager)
 
 @pytest.mark.parametrize(
     "original",
-    [{"content": "hi", "sender": "ada"}, {"content": "hi"}, {"content": "hi", "timestamp": 5}],
+    [{"content": "hi", "sender": "ada"}, {"content": "hi"}, {"content": "hi", "timestamp": "5"}],
     ids=str,
 )
 def test_a_response_finds_its_message_by_what_is_known_of_it(
     memory: MemoryManager, original: dict[str, Any]
 ) -> None:
-    memory.store_interaction(message_of("hi"))
+    memory.store_interaction(message_of("hi", timestamp=5))
     memory.store_response("hello", original)
     assert memory.retrieve_last_interactions()[0]["response"] == "hello"
+
+
+def test_a_response_may_be_stored_before_its_message(memory: MemoryManager) -> None:
+    memory.store_interaction(message_of("hi", timestamp=100))
+    message = message_of("hi", timestamp=200)
+    memory.store_response("hello again", message)
+    memory.store_interaction(message)
+    found = memory.retrieve_last_interactions()
+    assert [each["response"] for each in found] == ["hello again", ""]
 
 
 @pytest.mark.parametrize(

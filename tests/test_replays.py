@@ -159,6 +159,11 @@ CASES: dict[str, Fields] = {
     "StoreResponse": lambda p: {"content": "x", "in_response_to": "said"},
     "StoreResponse, of an id": lambda p: {"id": "mine", "content": "x", "in_response_to": "said"},
     "StoreResponse, found": lambda p: {"content": "x", "original_message": {"content": "hello"}},
+    "StoreResponse, before its message": lambda p: {
+        "content": "x",
+        "original_message": {"content": "to come"},
+        "allow_missing": True,
+    },
     "StoreReflection": lambda p: {"id": "thought", "content": "x", "interaction_ids": ["said", "nowhere"]},
     "SaveMemory": lambda p: {"content": "User owns a boat", "category": 1, "reasoning": REASONING},
     "SaveMemory, contrary": lambda p: {

@@ -88,6 +88,18 @@ def test_a_session_exists_as_soon_as_an_item_names_it(talks: Talks) -> None:
     assert found == talks.call("ListSessions").sessions[0]
 
 
+def test_participants_are_the_speakers_of_the_newest_items(talks: Talks) -> None:
+    def said(name: str) -> memory_pb2.MemoryItem:
+        message = memory_pb2.ChatMessage(role=memory_pb2.ROLE_USER, name=name, parts=[{"text": "x"}])
+        return memory_pb2.MemoryItem(session_id="s", chat_message=message)
+
+    for names in (["old", "p7"], ["", *(f"p{n % 105}" for n in range(999))]):
+        batch = memory_pb2.BatchAddRequest(namespace=talks.namespace, items=map(said, names))
+        talks.api.memory.BatchAdd(batch)
+    assert list(talks.get("s").participants) == [f"p{n}" for n in range(100)]
+    assert not talks.call("ListSessions").sessions[0].participants
+
+
 def test_pages_hold_every_session_once(talks: Talks) -> None:
     for at in range(25):
         talks.say(f"s{at}", at=at // 3)

@@ -103,6 +103,32 @@ type NamespaceStats struct {
 	PendingCount int64
 	// Settings of the namespace. Nil: none was ever made.
 	Settings *NamespaceSettings
+	// Usage of the namespace. Nil without [WithUsage].
+	Usage *NamespaceUsage
+}
+
+// NamespaceUsage is how much a namespace is used.
+type NamespaceUsage struct {
+	// ByteCount is the number of bytes of items and states, without vectors, indexes and history.
+	ByteCount int64
+	// CallCount is the number of calls to this server that named the namespace, including this one.
+	CallCount int64
+	// CallCountStartTime is when the server began to count them.
+	CallCountStartTime time.Time
+}
+
+// StatsOption is an option of [Client.NamespaceStats].
+type StatsOption interface {
+	setStats(*memoryv1.GetNamespaceStatsRequest)
+}
+
+type statsOption func(*memoryv1.GetNamespaceStatsRequest)
+
+func (o statsOption) setStats(request *memoryv1.GetNamespaceStatsRequest) { o(request) }
+
+// WithUsage adds the bytes and calls of the namespace, for which the server may read all of it.
+func WithUsage() StatsOption {
+	return statsOption(func(request *memoryv1.GetNamespaceStatsRequest) { request.IncludeUsage = true })
 }
 
 // ReembedOptions are the optional arguments of [Client.Reembed].
@@ -248,9 +274,12 @@ func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...L
 }
 
 // NamespaceStats returns what the client's namespace holds. It returns [ErrNotFound] if nothing was ever
-// written to it.
-func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
+// written to it. It takes [WithUsage].
+func (c *Client) NamespaceStats(ctx context.Context, options ...StatsOption) (*NamespaceStats, error) {
 	request := &memoryv1.GetNamespaceStatsRequest{Namespace: c.namespace}
+	for _, option := range options {
+		option.setStats(request)
+	}
 	response, err := invoke(ctx, c, c.admin.GetNamespaceStats, request)
 	if err != nil {
 		return nil, err
@@ -275,7 +304,19 @@ func (c *Client) NamespaceStats(ctx context.Context) (*NamespaceStats, error) {
 		},
 		PendingCount: response.GetPendingCount(),
 		Settings:     settingsTo(response.GetSettings()),
+		Usage:        namespaceUsageTo(response.GetUsage()),
 	}, nil
+}
+
+func namespaceUsageTo(usage *memoryv1.NamespaceUsage) *NamespaceUsage {
+	if usage == nil {
+		return nil
+	}
+	return &NamespaceUsage{
+		ByteCount:          usage.GetByteCount(),
+		CallCount:          usage.GetCallCount(),
+		CallCountStartTime: timeTo(usage.GetCallCountStartTime()),
+	}
 }
 
 // UpdateNamespace changes settings of the client's namespace, which is created if it does not exist.

@@ -27,17 +27,17 @@ type DeleteConditions struct {
 }
 
 // DeleteWhere deletes all items that match the conditions, and what was made only from them, see
-// [Client.Delete], and returns how many match. It deletes up to 10,000 items at a time, each of these parts as a whole. Items that are added
-// meanwhile stay. Other documents and memories about users are deleted by [Client.DeleteDocument] and
+// [Client.Delete], and returns how many match. It deletes up to 10,000 items at a time, each of these parts
+// as a whole. Items that are added meanwhile stay. Other documents and memories about users are deleted by [Client.DeleteDocument] and
 // [Client.DeleteMemory].
 //
 // With an error it returns how many items it has deleted; call it again to delete the rest. It returns
-// [ErrInvalidArgument] if there is no condition. It takes [WithDryRun], with which it only counts, and
-// [WithRequestID], which is the id of the first part; the others get new ones.
+// [ErrInvalidArgument] if there is no condition. It takes [WithDryRun], with which it only counts,
+// [WithDerivedCount], and [WithRequestID], which is the id of the first part; the others get new ones.
 func (c *Client) DeleteWhere(
 	ctx context.Context, conditions DeleteConditions, options ...WriteOption,
 ) (deleted int64, err error) {
-	settings, err := writeSettingsFrom(options, dryRunOption)
+	settings, err := writeSettingsFrom(options, dryRunOption, derivedCountOption)
 	if err != nil {
 		return 0, err
 	}
@@ -63,6 +63,7 @@ func (c *Client) DeleteWhere(
 			return deleted, err
 		}
 		deleted += response.GetDeletedCount()
+		*settings.derivedCount += response.GetDerivedCount()
 		if request.PageToken = response.GetNextPageToken(); request.PageToken == "" {
 			return deleted, nil
 		}

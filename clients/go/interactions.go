@@ -72,8 +72,7 @@ type Interaction struct {
 type StoreInteractionOptions struct {
 	// SessionID is the conversation that it belongs to, at most 256 bytes. Empty: none.
 	SessionID string
-	// CreateTime is when it was said. Zero: now. Used to filter, never to order: the newest is the one
-	// written last.
+	// CreateTime is when it was said. Zero: now.
 	CreateTime time.Time
 	// ID of the new item, 1 to 128 bytes. Empty: the server makes one.
 	ID string
@@ -92,6 +91,9 @@ type StoreResponseOptions struct {
 	// OriginalMessage that it answers, for callers without its id: the newest message with these
 	// contents is linked. If both are missing, the response is not linked.
 	OriginalMessage *OriginalMessage
+	// AllowMissing stores the response even if its message does not exist yet. Reads link it to the
+	// message with that id, or to the first with these contents that is stored later.
+	AllowMissing bool
 	// Sender is the agent that answers. Empty: "system".
 	Sender string
 	// SessionID is the conversation that it belongs to. Empty: that of the message.

@@ -59,6 +59,7 @@ func (c *Client) StoreResponse(
 		Content:         content,
 		InResponseTo:    wanted.InResponseTo,
 		OriginalMessage: originalMessageFrom(wanted.OriginalMessage),
+		AllowMissing:    wanted.AllowMissing,
 		Sender:          wanted.Sender,
 		CreateTime:      timeFrom(wanted.CreateTime),
 		SessionId:       wanted.SessionID,

@@ -203,10 +203,10 @@ func (c *Client) Update(ctx context.Context, item *Item, options ...WriteOption)
 // Delete removes an item, and what was made only from it, and returns the namespace's revision. Made from
 // an item are those that name it as a parent, facts extracted from it, responses, reflections and
 // documents, and what was made from these; an item with several parents is removed with the last of them.
-// It returns [ErrNotFound] if there is no such item. It takes [WithExpectedRevision], [WithKeepDerived] and
-// [WithRequestID].
+// It returns [ErrNotFound] if there is no such item. It takes [WithExpectedRevision], [WithKeepDerived],
+// [WithDerivedCount] and [WithRequestID].
 func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOption) (revision int64, err error) {
-	settings, err := writeSettingsFrom(options, expectedRevisionOption, keepDerivedOption)
+	settings, err := writeSettingsFrom(options, expectedRevisionOption, keepDerivedOption, derivedCountOption)
 	if err != nil {
 		return 0, err
 	}
@@ -217,6 +217,7 @@ func (c *Client) Delete(ctx context.Context, id MemoryItemId, options ...WriteOp
 		KeepDerived:      settings.keepDerived,
 		RequestId:        settings.requestID,
 	})
+	*settings.derivedCount = response.GetDerivedCount()
 	return response.GetRevision(), err
 }
 

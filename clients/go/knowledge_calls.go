@@ -169,11 +169,11 @@ func (c *Client) ListDocuments(
 	})
 }
 
-// DeleteDocument removes a document and all its fragments, from the records and from every index. It
-// takes [WithExpectedVersion], with which it returns [ErrConflict] if the document's version differs,
-// and [WithRequestID]. It returns [ErrNotFound] if there is no such document.
+// DeleteDocument removes a document and all its fragments, and what was made only from these, from the
+// records and from every index. It takes [WithExpectedVersion], with which it returns [ErrConflict] if the
+// document's version differs, [WithKeepDerived] and [WithRequestID]. It returns [ErrNotFound] if there is no such document.
 func (c *Client) DeleteDocument(ctx context.Context, id string, write ...WriteOption) (*RemovedDocument, error) {
-	settings, err := writeSettingsFrom(write, expectedVersionOption)
+	settings, err := writeSettingsFrom(write, expectedVersionOption, keepDerivedOption)
 	if err != nil {
 		return nil, err
 	}
@@ -181,13 +181,16 @@ func (c *Client) DeleteDocument(ctx context.Context, id string, write ...WriteOp
 		Namespace:       c.namespace,
 		Id:              id,
 		ExpectedVersion: settings.expectedVersion,
+		KeepDerived:     settings.keepDerived,
 		RequestId:       settings.requestID,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &RemovedDocument{
-		FragmentCount: response.GetRemovedFragmentCount(), Revision: response.GetRevision(),
+		FragmentCount: response.GetRemovedFragmentCount(),
+		Revision:      response.GetRevision(),
+		DerivedCount:  response.GetDerivedCount(),
 	}, nil
 }
 

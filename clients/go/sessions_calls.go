@@ -76,9 +76,10 @@ func (c *Client) UpdateSession(
 // items at a time, each of these parts as a whole. Items that are added meanwhile stay.
 //
 // With an error it returns how many items it has deleted; call it again to delete the rest. It takes
-// [WithKeepDerived] and [WithRequestID], which is the id of the first part; the others get new ones.
+// [WithKeepDerived], [WithDerivedCount] and [WithRequestID], which is the id of the first part; the others
+// get new ones.
 func (c *Client) DeleteSession(ctx context.Context, id string, write ...WriteOption) (deleted int64, err error) {
-	settings, err := writeSettingsFrom(write, keepDerivedOption)
+	settings, err := writeSettingsFrom(write, keepDerivedOption, derivedCountOption)
 	if err != nil {
 		return 0, err
 	}
@@ -94,6 +95,7 @@ func (c *Client) DeleteSession(ctx context.Context, id string, write ...WriteOpt
 			return deleted, err
 		}
 		deleted += response.GetDeletedCount()
+		*settings.derivedCount += response.GetDerivedCount()
 		if request.PageToken = response.GetNextPageToken(); request.PageToken == "" {
 			return deleted, nil
 		}
@@ -142,15 +144,16 @@ func writtenSession(response interface {
 
 func sessionTo(session *memoryv1.Session) *Session {
 	found := &Session{
-		ID:         session.GetSessionId(),
-		Title:      session.GetTitle(),
-		Labels:     session.GetLabels(),
-		Metadata:   structTo(session.GetMetadata()),
-		ItemCount:  session.GetItemCount(),
-		FirstTime:  timeTo(session.GetFirstTime()),
-		LastTime:   timeTo(session.GetLastTime()),
-		Version:    session.GetVersion(),
-		UpdateTime: timeTo(session.GetUpdateTime()),
+		ID:           session.GetSessionId(),
+		Title:        session.GetTitle(),
+		Labels:       session.GetLabels(),
+		Metadata:     structTo(session.GetMetadata()),
+		ItemCount:    session.GetItemCount(),
+		FirstTime:    timeTo(session.GetFirstTime()),
+		LastTime:     timeTo(session.GetLastTime()),
+		Participants: session.GetParticipants(),
+		Version:      session.GetVersion(),
+		UpdateTime:   timeTo(session.GetUpdateTime()),
 	}
 	if origin := session.GetForkedFrom(); origin != nil {
 		found.ForkedFrom = &SessionOrigin{

@@ -232,6 +232,8 @@ type RemovedMemories struct {
 	Count int64
 	// Revision of the namespace afterwards.
 	Revision int64
+	// DerivedCount is the number of further items that were removed because they were made only from these.
+	DerivedCount int64
 }
 
 // MemoryResults are the memories found, and facts about the search.

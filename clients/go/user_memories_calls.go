@@ -121,13 +121,13 @@ func (c *Client) UpdateMemory(
 	}, nil
 }
 
-// DeleteMemory removes a memory from the records and from every index. It takes [WithExpectedVersion],
-// with which it returns [ErrConflict] if the memory's version differs, and [WithRequestID]. It returns
-// [ErrNotFound] if there is no such memory.
+// DeleteMemory removes a memory, and what was made only from it, from the records and from every index. It
+// takes [WithExpectedVersion], with which it returns [ErrConflict] if the memory's version differs,
+// [WithKeepDerived] and [WithRequestID]. It returns [ErrNotFound] if there is no such memory.
 func (c *Client) DeleteMemory(
 	ctx context.Context, id string, options *DeleteMemoryOptions, write ...WriteOption,
 ) (*RemovedMemories, error) {
-	settings, err := writeSettingsFrom(write, expectedVersionOption)
+	settings, err := writeSettingsFrom(write, expectedVersionOption, keepDerivedOption)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +136,17 @@ func (c *Client) DeleteMemory(
 		Id:              id,
 		ExpectedVersion: settings.expectedVersion,
 		IncludeHistory:  orDefaults(options).IncludeHistory,
+		KeepDerived:     settings.keepDerived,
 		RequestId:       settings.requestID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &RemovedMemories{Count: response.GetRemovedCount(), Revision: response.GetRevision()}, nil
+	return &RemovedMemories{
+		Count:        response.GetRemovedCount(),
+		Revision:     response.GetRevision(),
+		DerivedCount: response.GetDerivedCount(),
+	}, nil
 }
 
 // ExtractMemories finds facts about the user in messages or in the items of a session, and saves them

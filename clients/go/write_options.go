@@ -26,6 +26,7 @@ type writeSettings struct {
 	onDuplicate      OnDuplicate
 	dryRun           bool
 	keepDerived      bool
+	derivedCount     *int64
 	expectedSHA256   string
 	recursive        bool
 
@@ -44,6 +45,7 @@ const (
 	onDuplicateOption      writeOptionName = "WithOnDuplicate"
 	dryRunOption           writeOptionName = "WithDryRun"
 	keepDerivedOption      writeOptionName = "WithKeepDerived"
+	derivedCountOption     writeOptionName = "WithDerivedCount"
 	expectedSHA256Option   writeOptionName = "WithExpectedSHA256"
 	recursiveOption        writeOptionName = "WithRecursive"
 )
@@ -126,7 +128,17 @@ func WithRecursive() WriteOption {
 	})
 }
 
-// WithKeepDerived makes [Client.Delete] and [Client.DeleteSession] keep what was made only from the items.
+// WithDerivedCount makes [Client.Delete], [Client.DeleteWhere] and [Client.DeleteSession] set count to the
+// number of further items that they removed because they were made only from the others.
+func WithDerivedCount(count *int64) WriteOption {
+	return writeOption(func(s *writeSettings) {
+		s.given = append(s.given, derivedCountOption)
+		s.derivedCount = count
+	})
+}
+
+// WithKeepDerived makes [Client.Delete], [Client.DeleteSession], [Client.DeleteMemory] and
+// [Client.DeleteDocument] keep what was made only from the items.
 func WithKeepDerived() WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, keepDerivedOption)
@@ -145,6 +157,10 @@ func writeSettingsFrom(options []WriteOption, accepted ...writeOptionName) (*wri
 			return nil, invalidArgument("", fmt.Sprintf("this write takes no %s", name))
 		}
 	}
+	if settings.derivedCount == nil {
+		settings.derivedCount = new(int64)
+	}
+	*settings.derivedCount = 0
 	if settings.requestID == "" {
 		settings.requestID = newUUID()
 	}

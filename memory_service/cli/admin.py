@@ -39,10 +39,11 @@ def health(session: Session) -> None:
 
 
 @click.command()
+@option("--usage", is_flag=True, help="Also print its bytes and calls, for which all of it may be read.")
 @client_command
-def stats(session: Session) -> None:
+def stats(session: Session, usage: bool) -> None:
     """Print the counts, sizes and times of the namespace."""
-    found = session.client.namespace_stats()
+    found = session.client.namespace_stats(include_usage=usage)
     session.tell(found, rendering.fields(found))
 
 

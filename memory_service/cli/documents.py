@@ -147,9 +147,13 @@ def _fragment_row(result: FragmentResult) -> str:
 
 @documents.command()
 @click.argument("document_id", metavar="ID")
+@option("--keep-derived", is_flag=True, help="Keep what was made only from the document or its fragments.")
 @option("--expected-version", type=int, help="Only if the document has this version.")
 @client_command
-def delete(session: Session, document_id: str, expected_version: int | None) -> None:
-    """Delete the document ID and all its fragments."""
-    removed = session.client.delete_document(document_id, expected_version=expected_version)
-    session.tell(removed, f"deleted {one_line(document_id)} with {removed.fragment_count} fragments")
+def delete(session: Session, document_id: str, keep_derived: bool, expected_version: int | None) -> None:
+    """Delete the document ID and all its fragments, and what was made only from these."""
+    removed = session.client.delete_document(
+        document_id, expected_version=expected_version, keep_derived=keep_derived
+    )
+    count = f"{removed.fragment_count} fragments{output.and_derived(removed.derived_count)}"
+    session.tell(removed, f"deleted {one_line(document_id)} with {count}")

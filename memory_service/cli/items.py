@@ -219,8 +219,9 @@ def get(session: Session, item_id: str, include_embedding: bool, refresh_ttl: bo
 @client_command
 def delete(session: Session, item_id: str, keep_derived: bool) -> None:
     """Delete the item ID, and what was made only from it, such as facts extracted from it."""
-    revision = session.client.delete(item_id, keep_derived=keep_derived)
-    session.tell({"revision": revision}, f"deleted {item_id}")
+    deleted = session.client.delete(item_id, keep_derived=keep_derived)
+    told = {"revision": deleted, "derived_count": deleted.derived_count}
+    session.tell(told, f"deleted {item_id}{output.and_derived(deleted.derived_count)}")
 
 
 @click.command("delete-where")
@@ -257,8 +258,9 @@ def delete_where(session: Session, keep_derived: bool, dry_run: bool, yes: bool,
         return
     if not yes and not output.confirm(f"Delete {count} items of the namespace {session.namespace!r}?"):
         raise CommandError("nothing was deleted")
-    count = delete(keep_derived=keep_derived, **conditions)
-    session.tell({"deleted_count": count}, f"deleted {count} items")
+    deleted = delete(keep_derived=keep_derived, **conditions)
+    told = {"deleted_count": deleted, "derived_count": deleted.derived_count}
+    session.tell(told, f"deleted {deleted} items{output.and_derived(deleted.derived_count)}")
 
 
 @click.command()

@@ -150,14 +150,18 @@ def list_memories(session: Session, limit: int, **asked: Any) -> None:
 @memories.command()
 @click.argument("memory_id", metavar="ID")
 @option("--history", is_flag=True, help="Also delete the memories that it superseded or was merged from.")
+@option("--keep-derived", is_flag=True, help="Keep what was made only from the deleted memories.")
 @option("--expected-version", type=int, help="Only if the memory has this version.")
 @client_command
-def delete(session: Session, memory_id: str, history: bool, expected_version: int | None) -> None:
-    """Delete the memory ID."""
+def delete(
+    session: Session, memory_id: str, history: bool, keep_derived: bool, expected_version: int | None
+) -> None:
+    """Delete the memory ID, and what was made only from it."""
     removed = session.client.delete_memory(
-        memory_id, include_history=history, expected_version=expected_version
+        memory_id, include_history=history, expected_version=expected_version, keep_derived=keep_derived
     )
-    session.tell(removed, f"deleted {removed.count} {'memory' if removed.count == 1 else 'memories'}")
+    noun = "memory" if removed.count == 1 else "memories"
+    session.tell(removed, f"deleted {removed.count} {noun}{output.and_derived(removed.derived_count)}")
 
 
 @memories.command()

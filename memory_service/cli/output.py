@@ -122,3 +122,8 @@ def progress(**settings: Any) -> Progress:
 
 def _for_stdout(text: str) -> str:
     return visible(text) if sys.stdout.isatty() else text
+
+
+def and_derived(count: int) -> str:
+    """Return the end of a sentence that says how many derived items were deleted; empty: none were."""
+    return f", and {count} derived" if count else ""

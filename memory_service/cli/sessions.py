@@ -47,6 +47,8 @@ def get(session: CommandSession, session_id: str) -> None:
     found = session.client.get_session(session_id)
     labels = [f"{key}={value}" for key, value in sorted(found.labels.items())]
     lines = [_row(found), *(one_line(label) for label in labels)]
+    if found.participants:
+        lines.append("participants: " + ", ".join(map(one_line, found.participants)))
     if found.metadata:
         lines.append(output.json_text(dict(found.metadata), indent=2))
     session.tell(found, "\n".join(lines))
@@ -92,8 +94,9 @@ def delete(session: CommandSession, session_id: str, keep_derived: bool, yes: bo
         f"Delete the session {session_id!r} of the namespace {session.namespace!r}?"
     ):
         raise CommandError("nothing was deleted")
-    count = session.client.delete_session(session_id, keep_derived=keep_derived)
-    session.tell({"deleted_count": count}, f"deleted {count} items")
+    deleted = session.client.delete_session(session_id, keep_derived=keep_derived)
+    told = {"deleted_count": deleted, "derived_count": deleted.derived_count}
+    session.tell(told, f"deleted {deleted} items{output.and_derived(deleted.derived_count)}")
 
 
 @sessions.command()

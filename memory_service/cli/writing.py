@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memory_service.cli import rendering
+from memory_service.cli import output, rendering
 from memory_service.cli.options import client_command
 from memory_service.cli.session import Session
 
@@ -55,7 +55,7 @@ def _row(operation: WriteOperation, result: WriteResult) -> str:
         case UpdateOperation():
             return f"updated {rendering.one_line(result.id)}"
         case DeleteWhereOperation():
-            return f"deleted {result.deleted_count} items{_derived(result)}"
+            return f"deleted {result.deleted_count} items{output.and_derived(result.derived_count)}"
         case SaveStateOperation():
             return f"saved {rendering.one_line(operation.key)}, version {result.version}"
         case WriteFileOperation() | EditFileOperation():
@@ -66,8 +66,4 @@ def _row(operation: WriteOperation, result: WriteResult) -> str:
             return f"deleted {result.deleted_count} files"
     name = operation.id if isinstance(operation, DeleteOperation) else operation.key
     done = "deleted" if result.deleted_count else "missing"
-    return f"{done} {rendering.one_line(name)}{_derived(result)}"
-
-
-def _derived(result: WriteResult) -> str:
-    return f", and {result.derived_count} derived" if result.derived_count else ""
+    return f"{done} {rendering.one_line(name)}{output.and_derived(result.derived_count)}"

@@ -98,6 +98,10 @@ class Administration:
             raise NotFound.namespace(namespace)
         return info, await self._store.index_info(namespace)
 
+    async def byte_count(self, namespace: str) -> int:
+        """Return how many bytes callers have stored in a namespace."""
+        return await self._store.namespace_bytes(namespace)
+
     async def reembed(self, namespace: str, *, replace_client_vectors: bool) -> NamespaceInfo:
         """Move a namespace to the server's embedder; return its new state.
 

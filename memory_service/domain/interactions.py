@@ -12,7 +12,6 @@ from memory_service.data_model import (
     Facet,
     Item,
     ItemDraft,
-    ItemFilter,
     ItemKind,
     Json,
     ProvenanceDraft,
@@ -22,6 +21,13 @@ from memory_service.data_model import (
     TextPart,
 )
 from memory_service.domain.answers import live_versions
+from memory_service.domain.awaited_messages import (
+    Original,
+    any_waits,
+    message_of,
+    tags_of,
+    waiting,
+)
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.interaction_items import (
@@ -37,6 +43,7 @@ from memory_service.domain.interaction_items import (
     sender_of,
     text_of,
 )
+from memory_service.domain.interaction_pairs import Pair, pair_of
 from memory_service.domain.item_writing import Added
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
@@ -51,13 +58,11 @@ from memory_service.store import Store
 
 SENDER_BYTES_MAX = 256
 _DEFAULT_LIMIT = 5
-_RESPONSES_MAX = 20
 _IDS_MAX = 100
 _LOADED_AT_ONCE = 50
 _LOOKED_AT_ONCE = 16
 _NEWEST = Ordering(Field(FieldName.CREATE_TIME), descending=True)
 _MESSAGES = frozenset({ItemKind.MESSAGE})
-_RESPONSES = frozenset({ItemKind.RESPONSE})
 
 
 @dataclass(slots=True)
@@ -72,15 +77,6 @@ class Saying:
     ttl_us: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Json] | None = None
-
-
-@dataclass(slots=True, frozen=True)
-class Original:
-    """A message, identified by its content; sender "" and create_us None: any."""
-
-    content: str
-    sender: str = ""
-    create_us: int | None = None
 
 
 @dataclass(slots=True)
@@ -98,15 +94,6 @@ class Kept:
     interaction: Interaction
     revision: int
     degraded: Sequence[Degradation] = ()
-
-
-@dataclass(slots=True)
-class Pair:
-    """A message with its first responses, and their total number."""
-
-    message: Item
-    responses: list[Item]
-    response_count: int
 
 
 @dataclass(slots=True)
@@ -153,8 +140,10 @@ class Interactions:
         *,
         in_response_to: str = "",
         original: Original | None = None,
+        allow_missing: bool = False,
     ) -> Kept:
-        """Write a response, linked to the message of this id, or to the newest one that matches `original`.
+        """Write a response, linked to the message of this id, or to the newest one that matches `original`;
+        with `allow_missing` also to one that does not exist yet.
 
         Raises NotFound if there is no such message, AlreadyExists.
         """
@@ -162,10 +151,18 @@ class Interactions:
         self._checks.item_id(in_response_to, "in_response_to", required=False)
         self._check_original(in_response_to, original)
         facet = response_facet(saying.sender)
-        message = await self._message(namespace, in_response_to, original, request)
+        message = None
+        if not allow_missing or not await self._was_missing(namespace, request):
+            message = await self._message(
+                namespace, in_response_to, original, request, allow_missing=allow_missing
+            )
         if message is not None:
             facet.tags[LINK_TAG], facet.tags[PARTY_TAG] = message.id, sender_of(message)
             saying.session_id = saying.session_id or message.session_id
+        elif in_response_to:
+            facet.tags[LINK_TAG] = in_response_to
+        elif original is not None:
+            facet.tags.update(tags_of(original))
         return await self._keep(namespace, saying, Role.ASSISTANT, facet, request, original=message)
 
     async def keep_reflection(
@@ -267,10 +264,21 @@ class Interactions:
 
     # --- the message of a response ------------------------------------------------------------
 
+    async def _was_missing(self, namespace: str, request: RequestKey | None) -> bool:
+        """Return whether the message did not exist when this request was applied."""
+        receipt = await self._store.find_receipt(namespace, request) if request else None
+        return receipt is not None and not receipt.seen
+
     async def _message(
-        self, namespace: str, item_id: str, original: Original | None, request: RequestKey | None
+        self,
+        namespace: str,
+        item_id: str,
+        original: Original | None,
+        request: RequestKey | None,
+        *,
+        allow_missing: bool,
     ) -> Item | None:
-        """Return the message to link to; None if none is named. Raises NotFound.
+        """Return the message to link to; None if none is named, or if it may be missing. Raises NotFound.
 
         If the request was applied before, the message may be gone by now; nothing is written then.
         """
@@ -280,7 +288,11 @@ class Interactions:
             message = (await self._messages(namespace, [item_id])).get(item_id)
         else:
             return None
-        if message is None and (request is None or not await self._store.find_receipt(namespace, request)):
+        if (
+            message is None
+            and not allow_missing
+            and (request is None or not await self._store.find_receipt(namespace, request))
+        ):
             if item_id:
                 raise NotFound.item(namespace, item_id)
             problem = f"no message in {namespace!r} matches original_message"
@@ -320,7 +332,11 @@ class Interactions:
     async def with_originals(self, namespace: str, items: Sequence[Item]) -> list[Interaction]:
         """Return items with the messages that they answer, as these are now."""
         messages = await self._messages(namespace, [link for link in map(link_of, items) if link])
-        return [Interaction(item, messages.get(link_of(item))) for item in items]
+        awaited: dict[str, Item | None] = {}
+        if late := waiting(items):
+            reading = await self._store.read(namespace)
+            awaited = {item.id: await message_of(reading, item) for item in late}
+        return [Interaction(item, messages.get(link_of(item)) or awaited.get(item.id)) for item in items]
 
     # --- the newest ---------------------------------------------------------------------------
 
@@ -367,6 +383,7 @@ class Interactions:
         """Return the pairs of a page, and the position at which the next begins."""
         pairs: list[Pair] = []
         nbytes, part = 0, Part()
+        late = await any_waits(reading)
         for at in range(0, len(positions), _LOADED_AT_ONCE):
             chunk = positions[at : at + _LOADED_AT_ONCE]
             for position, message in zip(chunk, await reading.load_items(chunk), strict=True):
@@ -374,18 +391,10 @@ class Interactions:
                     return pairs, position
                 if message is None:
                     continue
-                pair = await _pair(reading, message, predicate)
+                pair = await pair_of(reading, message, predicate, late=late)
                 nbytes += sum(map(self._item_bytes, (message, *pair.responses)))
                 if pairs and nbytes > self._checks.limits.page_bytes_max:
                     return pairs, position
                 pairs.append(pair)
                 await part.give_way_if_long()
         return pairs, None
-
-
-async def _pair(reading: Reading, message: Item, predicate: Predicate | None) -> Pair:
-    tags = ((LINK_TAG, message.id),)
-    wanted = ItemFilter(now_us(), kinds=_RESPONSES, tags=tags, predicate=predicate)
-    positions = await reading.scan(wanted, -1, newest=False)
-    loaded = await reading.load_items(positions[:_RESPONSES_MAX]) if positions else []
-    return Pair(message, [item for item in loaded if item is not None], len(positions))

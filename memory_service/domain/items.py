@@ -92,6 +92,7 @@ class Items:
         fields: Sequence[str],
         states: Sequence[StateWrite] = (),
         removals: Sequence[str] = (),
+        derived: bool = False,
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
         request: RequestKey | None = None,
         bounded: bool = False,
@@ -101,6 +102,7 @@ class Items:
     ) -> Added:
         """Remove items, write items and states, all or none; see `WriteStore.add_items`.
 
+        `derived`: also remove what was made only from the removed items. A held write does not remember it.
         `fields` names each item in errors. `bounded`: the caller limits the number of items itself. If the
         write policy wants a review, everything is put into quarantine, or with `apart` only the items
         concerned. `complete` is called with the result of a request that is applied for the first time.
@@ -134,7 +136,9 @@ class Items:
             )
             writes = [write for at, write in enumerate(writes) if at not in reasons]
         intended = Intended(writes, removals, on_duplicate, request)
-        added = await self._write_all(namespace, intended, states, unchanged=unchanged, complete=complete)
+        added = await self._write_all(
+            namespace, intended, states, derived=derived, unchanged=unchanged, complete=complete
+        )
         if added.receipt.replayed:
             await self._recall(namespace, added, drafts)
         added.degraded = [*added.degraded, *quarantined]
@@ -189,11 +193,15 @@ class Items:
         intended: Intended,
         states: Sequence[StateWrite] = (),
         released: str = "",
+        *,
+        derived: bool = False,
         unchanged: Since | None = None,
         complete: Complete | None = None,
     ) -> Added:
         writes = intended.writes
-        operations: list[Operation] = [RemoveItems(intended.removals)] if intended.removals else []
+        operations: list[Operation] = []
+        if intended.removals:
+            operations.append(RemoveItems(intended.removals, derived))
         operations.append(AddItems(writes, intended.on_duplicate))
         if states:
             operations.append(SaveStates(states, intended.on_duplicate))

@@ -252,9 +252,15 @@ class Knowledge:
         return document_of_stamps(draft, receipt.items, provenance)
 
     async def delete(
-        self, namespace: str, document_id: str, *, expected_version: int | None, request: RequestKey | None
-    ) -> tuple[int, int]:
-        """Remove a document; return the number of its fragments, and the revision.
+        self,
+        namespace: str,
+        document_id: str,
+        *,
+        expected_version: int | None,
+        keep_derived: bool,
+        request: RequestKey | None,
+    ) -> Receipt:
+        """Remove a document with its fragments, and with what was made only from these.
 
         Raises NotFound, Conflict.
         """
@@ -274,14 +280,20 @@ class Knowledge:
                     removals = [document_id, *await self._fragment_ids(namespace, document_id)]
                     try:
                         removed = await self._items.add(
-                            namespace, (), fields=(), removals=removals, request=request, unchanged=unchanged
+                            namespace,
+                            (),
+                            fields=(),
+                            removals=removals,
+                            derived=not keep_derived,
+                            request=request,
+                            unchanged=unchanged,
                         )
                     except Conflict as conflict:
                         last = conflict
                         await pause_after(attempt)
                         continue
                     receipt = removed.receipt
-                return receipt.removed_count - 1, receipt.revision
+                return receipt
             raise last
 
     async def _version_to_delete(self, namespace: str, document_id: str) -> int:

@@ -40,6 +40,7 @@ class Session:
     first_us: int | None = None
     last_us: int | None = None
     kept: Item | None = None
+    participants: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, counts: SessionCounts, kept: Item | None) -> Session:

@@ -15,6 +15,7 @@ from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import provenance_again
 from memory_service.domain.session_items import Session, SessionDraft, changed, id_of, kept_of
+from memory_service.domain.session_participants import participants_of
 from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
@@ -106,13 +107,14 @@ class Sessions:
         return sessions
 
     async def get(self, namespace: str, session_id: str) -> tuple[Session, int]:
-        """Return a session, and the revision. Raises NotFound."""
+        """Return a session with its participants, and the revision. Raises NotFound."""
         self._checks.namespace(namespace)
         self.check_id(session_id)
         reading = await self._store.read(namespace)
         session = await self.find(reading, namespace, session_id)
         if session is None:
             raise NotFound.session(namespace, session_id)
+        session.participants = await participants_of(reading, session_id)
         return session, reading.info.revision if reading.info else 0
 
     def check_id(self, session_id: str, field: str = "session_id") -> None:

@@ -149,8 +149,8 @@ class WriteStore(ABC):
         unknown ids are skipped. **RemoveAt**: MUST raise Conflict if an item at one of the positions was
         written after `revision`. All three count in `removed_count`.
 
-        With `derived`, RemoveItem and RemoveAt MUST also remove what was derived: items made from the removed
-        ones, or from items that go with them, unless one of their other parents exists and has not expired.
+        With `derived`, all three MUST also remove what was derived: items made from the removed ones, or from
+        items that go with them, unless one of their other parents exists and has not expired.
         An item's parents are those that its provenance names and, for a response, the message that it
         answers, as far as they existed when its present version was written. Items that an operation of the
         write names are not removed as derived. Each item removed as derived MUST be a change after those that
@@ -533,6 +533,14 @@ class NamespaceStore(ABC):
         """Return the statistics of a namespace; None if nothing was ever written to it.
 
         Unless `fresh`, the answer may be as old as this process's last read or write of the namespace.
+        """
+
+    @abstractmethod
+    async def namespace_bytes(self, namespace: str) -> int:
+        """Return the bytes that callers have stored in a namespace; 0 if nothing was ever written to it.
+
+        MUST count what `records/content_bytes.py` counts, at or after the last acknowledged write. May take
+        as long as reading the whole namespace.
         """
 
     @abstractmethod

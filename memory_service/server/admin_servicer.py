@@ -21,6 +21,7 @@ from memory_service.limits import Limits
 from memory_service.llms.base import Llm
 from memory_service.rerankers.base import Reranker
 from memory_service.runtime.clock import now_us
+from memory_service.server.call_counts import CallCounts
 from memory_service.server.decisions import degradations
 from memory_service.server.items import fill_facet, fill_item
 from memory_service.server.requests import optional, request_key
@@ -54,6 +55,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         quarantine: Quarantine,
         settings: Settings,
         info: ServerInfo,
+        calls: CallCounts,
     ) -> None:
         self._administration = administration
         self._undo = undo
@@ -61,6 +63,7 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         self._quarantine = quarantine
         self._settings = settings
         self._info = info
+        self._calls = calls
         self._start_us = now_us()
 
     async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:
@@ -129,6 +132,11 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
         )
         fill_time(response.create_time, info.create_us)
         _fill_settings(response, info.settings)
+        if request.include_usage:
+            response.usage.byte_count = await self._administration.byte_count(request.namespace)
+            calls = self._calls.of(request.namespace)
+            response.usage.call_count = calls.count
+            fill_time(response.usage.call_count_start_time, calls.since_us)
         return response
 
     async def Reembed(self, request: pb.ReembedRequest, context: Context) -> pb.ReembedResponse:

@@ -35,6 +35,7 @@ from memory_service.server.access.access import Access
 from memory_service.server.admission.call_queue import CallQueue, Place
 from memory_service.server.admission.callers import CallRates, owner_of
 from memory_service.server.auditing import Auditing, Wrap, note_request
+from memory_service.server.call_counts import CallCounts
 from memory_service.server.errors import abort_of, expected
 from memory_service.server.methods import Audit, Method, audit_of
 from memory_service.server.receiving import Receiver, Receiving
@@ -72,6 +73,7 @@ class CallGuard:
         self._access = access
         self._calls = 0
         self.queue = CallQueue(limits)
+        self.counts = CallCounts(limits)
         # None: no rate limit.
         self._rates = CallRates(limits.calls_per_s_max) if limits.calls_per_s_max else None
         # The holder of each stream.
@@ -96,10 +98,13 @@ class CallGuard:
         decode = _decoder(handler.request_deserializer)
         encode = _encoder(handler.response_serializer)
         sizes = RequestSizes(method, self._limits).held_bytes
-        new_decoder: Callable[[], Decoder] = lambda: decode
+        plain = decode
+        new_decoder: Callable[[], Decoder] = lambda: plain
         if self._access is not None:
             new_decoder = self._access.authorising_upload(method, decode)
             decode = self._access.authorising(method, decode)
+        decode = self.counts.counting(method, decode)
+        new_decoder = self.counts.counting_upload(method, new_decoder)
         if handler.unary_unary:
             call = self._unary(method, handler.unary_unary, _Codec(sizes, decode, encode))
             return grpc.stream_unary_rpc_method_handler(call)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import grpc
 
 from memory_service.data_model import Item
+from memory_service.domain.awaited_messages import Original
 from memory_service.domain.interaction_context import ContextOptions, InteractionContext
 from memory_service.domain.interaction_items import (
     DEFAULT_AGENT,
@@ -15,7 +16,7 @@ from memory_service.domain.interaction_items import (
     subjects_of,
     text_of,
 )
-from memory_service.domain.interactions import Interaction, Interactions, Kept, Original, Saying
+from memory_service.domain.interactions import Interaction, Interactions, Kept, Saying
 from memory_service.domain.retrieval import Selection
 from memory_service.runtime.yielding import Part
 from memory_service.server.decisions import degradations, fill_explanation
@@ -54,6 +55,7 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
             await request_key(request.request_id, request),
             in_response_to=request.in_response_to,
             original=_original(request.original_message) if request.HasField("original_message") else None,
+            allow_missing=request.allow_missing,
         )
         return _fill_kept(pb.StoreResponseResponse(), kept)
 
@@ -103,7 +105,9 @@ class InteractionServicer(interaction_pb2_grpc.InteractionServiceServicer):
             added = response.interactions.add(response_count=pair.response_count)
             _fill_item(added.message, pair.message)
             for item in pair.responses:
-                _fill_item(added.responses.add(), item)
+                response_to = added.responses.add()
+                _fill_item(response_to, item)
+                response_to.in_response_to = pair.message.id
                 await part.give_way_if_long()
         return response
 
@@ -180,6 +184,7 @@ def _fill(target: pb.Interaction, interaction: Interaction) -> None:
     _fill_item(target, interaction.item)
     original = interaction.original
     if original is not None:
+        target.in_response_to = original.id
         target.original_message.sender = sender_of(original)
         target.original_message.content = text_of(original)
         fill_time(target.original_message.create_time, original.create_us)

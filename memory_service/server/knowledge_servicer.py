@@ -112,13 +112,19 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def DeleteDocument(
         self, request: pb.DeleteDocumentRequest, context: Context
     ) -> pb.DeleteDocumentResponse:
-        count, revision = await self._knowledge.delete(
+        receipt = await self._knowledge.delete(
             request.namespace,
             request.id,
             expected_version=optional(request, "expected_version"),
+            keep_derived=request.keep_derived,
             request=await request_key(request.request_id, request),
         )
-        return pb.DeleteDocumentResponse(removed_fragment_count=count, revision=revision)
+        return pb.DeleteDocumentResponse(
+            # The document itself is one of what was removed.
+            removed_fragment_count=receipt.removed_count - 1,
+            revision=receipt.revision,
+            derived_count=receipt.derived_count,
+        )
 
     async def SearchFragments(
         self, request: pb.SearchFragmentsRequest, context: Context

@@ -273,7 +273,7 @@ async def build_server(
         raise BadConfig(str(error)) from error
     guard = CallGuard(config.limits, access)
     server = listener.grpc_server
-    services.register(guard.guarding(server, auditing))
+    services.register(guard.guarding(server, auditing), guard.counts)
     health = health_aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, guard.open_to_all(server))
     if config.reflection:

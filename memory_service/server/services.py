@@ -54,6 +54,7 @@ from memory_service.llms.base import Llm
 from memory_service.policies.base import WritePolicy
 from memory_service.rerankers.base import Reranker
 from memory_service.server.admin_servicer import AdminServicer, ServerInfo
+from memory_service.server.call_counts import CallCounts
 from memory_service.server.documents import document_bytes
 from memory_service.server.file_servicer import FileServicer
 from memory_service.server.interaction_servicer import InteractionServicer
@@ -113,8 +114,8 @@ class Services:
         self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
 
-    def register(self, server: Any) -> None:
-        """Register every service with a server or a registrar."""
+    def register(self, server: Any, calls: CallCounts | None = None) -> None:
+        """Register every service with a server or a registrar. `calls`: those that the server counts."""
         page_bytes_max = self._config.limits.page_bytes_max
         feed = ChangeFeed(self._store, self._checks)
         deleting = Deleting(self._store, self._items.committing, self._retrieval, self._checks, self._tokens)
@@ -142,7 +143,16 @@ class Services:
         undo = Undo(self._store, self._embedding, self._checks)
         settings = Settings(self._store, self._checks)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(
-            AdminServicer(self.administration, undo, self._items, self._quarantine, settings, info), server
+            AdminServicer(
+                self.administration,
+                undo,
+                self._items,
+                self._quarantine,
+                settings,
+                info,
+                calls or CallCounts(self._config.limits),
+            ),
+            server,
         )
         overseer_pb2_grpc.add_OverseerServiceServicer_to_server(self._overseer(), server)
         interaction_pb2_grpc.add_InteractionServiceServicer_to_server(self._interactions(), server)

@@ -9,8 +9,11 @@ from memory_service.server.values import fill_struct, fill_time, to_dict, to_lab
 from memory_service.v1 import session_pb2 as pb
 
 _OUTPUT_ONLY = frozenset(
-    ("session_id", "item_count", "first_time", "last_time", "version", "update_time", "forked_from")
-)
+    (
+        "session_id", "item_count", "first_time", "last_time", "version", "update_time", "forked_from",
+        "participants",
+    )
+)  # fmt: skip
 
 
 def to_session_draft(field: str, session: pb.Session) -> SessionDraft:
@@ -46,6 +49,7 @@ def session_of(request: pb.UpdateSessionRequest) -> pb.Session:
 def fill_session(target: pb.Session, session: Session) -> None:
     """Set a protobuf session."""
     target.session_id, target.item_count = session.session_id, session.item_count
+    target.participants.extend(session.participants)
     if session.first_us is not None:
         fill_time(target.first_time, session.first_us)
     if session.last_us is not None:

@@ -144,9 +144,14 @@ class UserMemoryServicer(user_memory_pb2_grpc.UserMemoryServiceServicer):
             request.id,
             expected_version=optional(request, "expected_version"),
             include_history=request.include_history,
+            keep_derived=request.keep_derived,
             request=await request_key(request.request_id, request),
         )
-        return pb.DeleteMemoryResponse(removed_count=receipt.removed_count, revision=receipt.revision)
+        return pb.DeleteMemoryResponse(
+            removed_count=receipt.removed_count,
+            revision=receipt.revision,
+            derived_count=receipt.derived_count,
+        )
 
     async def SearchMemories(
         self, request: pb.SearchMemoriesRequest, context: Context

@@ -253,24 +253,28 @@ class ListDocumentsResponse(_message.Message):
     def __init__(self, documents: _Optional[_Iterable[_Union[Document, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class DeleteDocumentRequest(_message.Message):
-    __slots__ = ("namespace", "id", "expected_version", "request_id")
+    __slots__ = ("namespace", "id", "expected_version", "request_id", "keep_derived")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     expected_version: int
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_version: _Optional[int] = ..., request_id: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_version: _Optional[int] = ..., request_id: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteDocumentResponse(_message.Message):
-    __slots__ = ("removed_fragment_count", "revision")
+    __slots__ = ("removed_fragment_count", "revision", "derived_count")
     REMOVED_FRAGMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     removed_fragment_count: int
     revision: int
-    def __init__(self, removed_fragment_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, removed_fragment_count: _Optional[int] = ..., revision: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class SearchFragmentsRequest(_message.Message):
     __slots__ = ("namespace", "query", "limit", "document_ids", "session_id", "labels", "start_time", "end_time", "min_score", "mode", "max_tokens", "explain", "page_size", "page_token", "min_trust", "sources")

@@ -113,7 +113,8 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteDocument(self, request, context):
-        """DeleteDocument removes a document and all its fragments from the records and every index.
+        """DeleteDocument removes a document and all its fragments, and what was made only from these, from the
+        records and every index.
         Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from memory_service.v1 import memory_pb2 as memory__service_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmemory_service/v1/session.proto\x12\x11memory_service.v1\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\xaa\x03\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x36\n\x06labels\x18\x03 \x03(\x0b\x32&.memory_service.v1.Session.LabelsEntry\x12)\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x12\n\nitem_count\x18\x05 \x01(\x03\x12.\n\nfirst_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tlast_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07version\x18\x08 \x01(\x03\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x0b\x66orked_from\x18\n \x01(\x0b\x32 .memory_service.v1.SessionOrigin\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\rSessionOrigin\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x15\n\runtil_item_id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xd2\x01\n\x13ListSessionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06prefix\x18\x04 \x01(\t\x12\x42\n\x06labels\x18\x05 \x03(\x0b\x32\x32.memory_service.v1.ListSessionsRequest.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"o\n\x14ListSessionsResponse\x12,\n\x08sessions\x18\x01 \x03(\x0b\x32\x1a.memory_service.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\":\n\x11GetSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"S\n\x12GetSessionResponse\x12+\n\x07session\x18\x01 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xe6\x01\n\x14UpdateSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12+\n\x07session\x18\x02 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\rallow_missing\x18\x05 \x01(\x08\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x13\n\x11_expected_version\"\x88\x01\n\x15UpdateSessionResponse\x12+\n\x07session\x18\x01 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x03 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\"{\n\x14\x44\x65leteSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x14\n\x0ckeep_derived\x18\x05 \x01(\x08\"p\n\x15\x44\x65leteSessionResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\x12\x15\n\rderived_count\x18\x04 \x01(\x03\"\xae\x01\n\x12\x46orkSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x16\n\x0enew_session_id\x18\x03 \x01(\t\x12\x15\n\runtil_item_id\x18\x04 \x01(\t\x12\x1b\n\x0euntil_revision\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x11\n\x0f_until_revision\"\x86\x01\n\x13\x46orkSessionResponse\x12+\n\x07session\x18\x01 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x03 \x03(\x0b\x32\x1e.memory_service.v1.Degradation2\xf2\x03\n\x0eSessionService\x12_\n\x0cListSessions\x12&.memory_service.v1.ListSessionsRequest\x1a\'.memory_service.v1.ListSessionsResponse\x12Y\n\nGetSession\x12$.memory_service.v1.GetSessionRequest\x1a%.memory_service.v1.GetSessionResponse\x12\x62\n\rUpdateSession\x12\'.memory_service.v1.UpdateSessionRequest\x1a(.memory_service.v1.UpdateSessionResponse\x12\x62\n\rDeleteSession\x12\'.memory_service.v1.DeleteSessionRequest\x1a(.memory_service.v1.DeleteSessionResponse\x12\\\n\x0b\x46orkSession\x12%.memory_service.v1.ForkSessionRequest\x1a&.memory_service.v1.ForkSessionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmemory_service/v1/session.proto\x12\x11memory_service.v1\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\xc0\x03\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x36\n\x06labels\x18\x03 \x03(\x0b\x32&.memory_service.v1.Session.LabelsEntry\x12)\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x12\n\nitem_count\x18\x05 \x01(\x03\x12.\n\nfirst_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tlast_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07version\x18\x08 \x01(\x03\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x0b\x66orked_from\x18\n \x01(\x0b\x32 .memory_service.v1.SessionOrigin\x12\x14\n\x0cparticipants\x18\x0b \x03(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\rSessionOrigin\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x15\n\runtil_item_id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xd2\x01\n\x13ListSessionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06prefix\x18\x04 \x01(\t\x12\x42\n\x06labels\x18\x05 \x03(\x0b\x32\x32.memory_service.v1.ListSessionsRequest.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"o\n\x14ListSessionsResponse\x12,\n\x08sessions\x18\x01 \x03(\x0b\x32\x1a.memory_service.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\":\n\x11GetSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"S\n\x12GetSessionResponse\x12+\n\x07session\x18\x01 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xe6\x01\n\x14UpdateSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12+\n\x07session\x18\x02 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\rallow_missing\x18\x05 \x01(\x08\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x13\n\x11_expected_version\"\x88\x01\n\x15UpdateSessionResponse\x12+\n\x07session\x18\x01 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x03 \x03(\x0b\x32\x1e.memory_service.v1.Degradation\"{\n\x14\x44\x65leteSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x14\n\x0ckeep_derived\x18\x05 \x01(\x08\"p\n\x15\x44\x65leteSessionResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\x12\x15\n\rderived_count\x18\x04 \x01(\x03\"\xae\x01\n\x12\x46orkSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x16\n\x0enew_session_id\x18\x03 \x01(\t\x12\x15\n\runtil_item_id\x18\x04 \x01(\t\x12\x1b\n\x0euntil_revision\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x11\n\x0f_until_revision\"\x86\x01\n\x13\x46orkSessionResponse\x12+\n\x07session\x18\x01 \x01(\x0b\x32\x1a.memory_service.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x30\n\x08\x64\x65graded\x18\x03 \x03(\x0b\x32\x1e.memory_service.v1.Degradation2\xf2\x03\n\x0eSessionService\x12_\n\x0cListSessions\x12&.memory_service.v1.ListSessionsRequest\x1a\'.memory_service.v1.ListSessionsResponse\x12Y\n\nGetSession\x12$.memory_service.v1.GetSessionRequest\x1a%.memory_service.v1.GetSessionResponse\x12\x62\n\rUpdateSession\x12\'.memory_service.v1.UpdateSessionRequest\x1a(.memory_service.v1.UpdateSessionResponse\x12\x62\n\rDeleteSession\x12\'.memory_service.v1.DeleteSessionRequest\x1a(.memory_service.v1.DeleteSessionResponse\x12\\\n\x0b\x46orkSession\x12%.memory_service.v1.ForkSessionRequest\x1a&.memory_service.v1.ForkSessionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,33 +40,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTSESSIONSREQUEST_LABELSENTRY']._loaded_options = None
   _globals['_LISTSESSIONSREQUEST_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_SESSION']._serialized_start=184
-  _globals['_SESSION']._serialized_end=610
-  _globals['_SESSION_LABELSENTRY']._serialized_start=565
-  _globals['_SESSION_LABELSENTRY']._serialized_end=610
-  _globals['_SESSIONORIGIN']._serialized_start=612
-  _globals['_SESSIONORIGIN']._serialized_end=688
-  _globals['_LISTSESSIONSREQUEST']._serialized_start=691
-  _globals['_LISTSESSIONSREQUEST']._serialized_end=901
-  _globals['_LISTSESSIONSREQUEST_LABELSENTRY']._serialized_start=565
-  _globals['_LISTSESSIONSREQUEST_LABELSENTRY']._serialized_end=610
-  _globals['_LISTSESSIONSRESPONSE']._serialized_start=903
-  _globals['_LISTSESSIONSRESPONSE']._serialized_end=1014
-  _globals['_GETSESSIONREQUEST']._serialized_start=1016
-  _globals['_GETSESSIONREQUEST']._serialized_end=1074
-  _globals['_GETSESSIONRESPONSE']._serialized_start=1076
-  _globals['_GETSESSIONRESPONSE']._serialized_end=1159
-  _globals['_UPDATESESSIONREQUEST']._serialized_start=1162
-  _globals['_UPDATESESSIONREQUEST']._serialized_end=1392
-  _globals['_UPDATESESSIONRESPONSE']._serialized_start=1395
-  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1531
-  _globals['_DELETESESSIONREQUEST']._serialized_start=1533
-  _globals['_DELETESESSIONREQUEST']._serialized_end=1656
-  _globals['_DELETESESSIONRESPONSE']._serialized_start=1658
-  _globals['_DELETESESSIONRESPONSE']._serialized_end=1770
-  _globals['_FORKSESSIONREQUEST']._serialized_start=1773
-  _globals['_FORKSESSIONREQUEST']._serialized_end=1947
-  _globals['_FORKSESSIONRESPONSE']._serialized_start=1950
-  _globals['_FORKSESSIONRESPONSE']._serialized_end=2084
-  _globals['_SESSIONSERVICE']._serialized_start=2087
-  _globals['_SESSIONSERVICE']._serialized_end=2585
+  _globals['_SESSION']._serialized_end=632
+  _globals['_SESSION_LABELSENTRY']._serialized_start=587
+  _globals['_SESSION_LABELSENTRY']._serialized_end=632
+  _globals['_SESSIONORIGIN']._serialized_start=634
+  _globals['_SESSIONORIGIN']._serialized_end=710
+  _globals['_LISTSESSIONSREQUEST']._serialized_start=713
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=923
+  _globals['_LISTSESSIONSREQUEST_LABELSENTRY']._serialized_start=587
+  _globals['_LISTSESSIONSREQUEST_LABELSENTRY']._serialized_end=632
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=925
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=1036
+  _globals['_GETSESSIONREQUEST']._serialized_start=1038
+  _globals['_GETSESSIONREQUEST']._serialized_end=1096
+  _globals['_GETSESSIONRESPONSE']._serialized_start=1098
+  _globals['_GETSESSIONRESPONSE']._serialized_end=1181
+  _globals['_UPDATESESSIONREQUEST']._serialized_start=1184
+  _globals['_UPDATESESSIONREQUEST']._serialized_end=1414
+  _globals['_UPDATESESSIONRESPONSE']._serialized_start=1417
+  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1553
+  _globals['_DELETESESSIONREQUEST']._serialized_start=1555
+  _globals['_DELETESESSIONREQUEST']._serialized_end=1678
+  _globals['_DELETESESSIONRESPONSE']._serialized_start=1680
+  _globals['_DELETESESSIONRESPONSE']._serialized_end=1792
+  _globals['_FORKSESSIONREQUEST']._serialized_start=1795
+  _globals['_FORKSESSIONREQUEST']._serialized_end=1969
+  _globals['_FORKSESSIONRESPONSE']._serialized_start=1972
+  _globals['_FORKSESSIONRESPONSE']._serialized_end=2106
+  _globals['_SESSIONSERVICE']._serialized_start=2109
+  _globals['_SESSIONSERVICE']._serialized_end=2607
 # @@protoc_insertion_point(module_scope)

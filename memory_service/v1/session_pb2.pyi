@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Session(_message.Message):
-    __slots__ = ("session_id", "title", "labels", "metadata", "item_count", "first_time", "last_time", "version", "update_time", "forked_from")
+    __slots__ = ("session_id", "title", "labels", "metadata", "item_count", "first_time", "last_time", "version", "update_time", "forked_from", "participants")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class Session(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
     FORKED_FROM_FIELD_NUMBER: _ClassVar[int]
+    PARTICIPANTS_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     title: str
     labels: _containers.ScalarMap[str, str]
@@ -38,7 +39,8 @@ class Session(_message.Message):
     version: int
     update_time: _timestamp_pb2.Timestamp
     forked_from: SessionOrigin
-    def __init__(self, session_id: _Optional[str] = ..., title: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., item_count: _Optional[int] = ..., first_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., version: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., forked_from: _Optional[_Union[SessionOrigin, _Mapping]] = ...) -> None: ...
+    participants: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_id: _Optional[str] = ..., title: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., item_count: _Optional[int] = ..., first_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., version: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., forked_from: _Optional[_Union[SessionOrigin, _Mapping]] = ..., participants: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SessionOrigin(_message.Message):
     __slots__ = ("session_id", "until_item_id", "revision")

@@ -417,26 +417,30 @@ class UpdateMemoryResponse(_message.Message):
     def __init__(self, outcome: _Optional[_Union[MemoryOutcome, str]] = ..., memory: _Optional[_Union[UserMemory, _Mapping]] = ..., existing: _Optional[_Union[UserMemory, _Mapping]] = ..., decided_by: _Optional[_Union[_overseer_pb2.DecidedBy, str]] = ..., rephrased_by: _Optional[_Union[_overseer_pb2.DecidedBy, str]] = ..., failures: _Optional[_Iterable[_Union[_overseer_pb2.DecisionFailure, _Mapping]]] = ..., llm_usage: _Optional[_Union[_overseer_pb2.LlmUsage, _Mapping]] = ..., degraded: _Optional[_Iterable[_Union[_memory_pb2.Degradation, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class DeleteMemoryRequest(_message.Message):
-    __slots__ = ("namespace", "id", "expected_version", "include_history", "request_id")
+    __slots__ = ("namespace", "id", "expected_version", "include_history", "request_id", "keep_derived")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_HISTORY_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_DERIVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     expected_version: int
     include_history: bool
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_version: _Optional[int] = ..., include_history: bool = ..., request_id: _Optional[str] = ...) -> None: ...
+    keep_derived: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., expected_version: _Optional[int] = ..., include_history: bool = ..., request_id: _Optional[str] = ..., keep_derived: bool = ...) -> None: ...
 
 class DeleteMemoryResponse(_message.Message):
-    __slots__ = ("removed_count", "revision")
+    __slots__ = ("removed_count", "revision", "derived_count")
     REMOVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_COUNT_FIELD_NUMBER: _ClassVar[int]
     removed_count: int
     revision: int
-    def __init__(self, removed_count: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+    derived_count: int
+    def __init__(self, removed_count: _Optional[int] = ..., revision: _Optional[int] = ..., derived_count: _Optional[int] = ...) -> None: ...
 
 class GetPreloadedMemoriesRequest(_message.Message):
     __slots__ = ("namespace", "max_tokens", "categories", "limit", "min_importance", "as_of_time", "labels", "min_trust", "sources", "if_not_revision")

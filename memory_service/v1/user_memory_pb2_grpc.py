@@ -129,7 +129,8 @@ class UserMemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteMemory(self, request, context):
-        """DeleteMemory removes a memory with its earlier versions from the records and every index.
+        """DeleteMemory removes a memory with its earlier versions, and with what was made only from it, from the
+        records and every index.
         Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

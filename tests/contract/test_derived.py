@@ -190,6 +190,15 @@ async def test_items_that_descend_from_each_other_go_together(store: Store) -> N
     assert (await remove(store, removal("root"))).derived_counts == [2]
 
 
+async def test_what_was_made_only_from_several_removed_items_goes_with_them(store: Store) -> None:
+    await store.add_items(NS, [build_write(name) for name in ("one", "two", "other")])
+    of_all = made_of("of all", "one", "two", "other")
+    await store.add_items(NS, [made_of("of two", "one", "two"), of_all, made_of("x", "of two")])
+    receipt = await remove(store, RemoveItems(["one", "two", "unknown"], derived=True))
+    assert (receipt.removed_count, receipt.counts, receipt.derived_counts) == (2, [2], [2])
+    assert await scan_ids(store) == ["other", "of all"]
+
+
 async def test_ids_that_are_used_again_name_another_item(store: Store) -> None:
     await store.add_items(NS, [build_write("root")])
     await store.add_items(NS, [made_of("child", "root")])

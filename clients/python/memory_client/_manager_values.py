@@ -17,7 +17,6 @@ logger = logging.getLogger("memory_client.memory_manager")
 
 _TEXT_BYTES = 64 * 1024
 _NAME_BYTES = 256
-_QUOTE_CHARS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_SECOND = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """From these numbers on, a timestamp counts nanoseconds, microseconds and milliseconds. As seconds, 1e11 is
@@ -87,27 +86,21 @@ def _micros_of(timestamp: Any) -> int:
     return round(timestamp * (1_000_000 / unit))
 
 
-def originals_of(message: Mapping[str, Any]) -> list[pb.OriginalMessage]:
-    """Return the ways to find a message: by all known fields, then without its time."""
+def original_of(message: Mapping[str, Any]) -> pb.OriginalMessage | None:
+    """Return what is known of a message; None if its content is not.
+
+    Raises:
+        TypeError: It is not a dictionary.
+    """
+    if not isinstance(message, Mapping):
+        raise TypeError(f"the message is a {type(message).__name__}, not a dictionary")
     if "content" not in message:
-        return []
-    sender = sender_of(message["sender"]) if message.get("sender") else ""
-    loose = pb.OriginalMessage(content=content_of(message["content"]), sender=sender)
-    time = time_of(message["timestamp"]) if message.get("timestamp") else None
-    if time is None:
-        return [loose]
-    exact = pb.OriginalMessage(create_time=time)
-    exact.MergeFrom(loose)
-    return [exact, loose]
-
-
-def quoted(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata of a response whose message is unknown."""
-    return {
-        "in_response_to": cut_to(str(message.get("content", "")), _QUOTE_CHARS),
-        "original_sender": sender_of(message.get("sender", "unknown")),
-        "original_timestamp": noted("x", message.get("timestamp", 0)).get("timestamp"),
-    }
+        return None
+    return pb.OriginalMessage(
+        content=content_of(message["content"]),
+        sender=sender_of(message["sender"]) if message.get("sender") else "",
+        create_time=time_of(message["timestamp"]) if message.get("timestamp") else None,
+    )
 
 
 def metadata_from(notes: Mapping[str, Any]) -> Any:

@@ -1,9 +1,9 @@
-"""The entries of an answer: a list with facts about the whole answer."""
+"""Answers that are a list or a number, with facts about the whole answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from memory_client.models import Degradation
 
@@ -24,3 +24,16 @@ class Found(list[T]):
         super().__init__(entries)
         self.degraded = degraded
         self.revision = revision
+
+
+class Deleted(int):
+    """The number that a deletion returns, with the number of items that were removed beside those named."""
+
+    derived_count: int
+    """The number of further items that were removed because they were made only from the others."""
+
+    def __new__(cls, number: int = 0, derived_count: int = 0) -> Self:
+        """Return a number with the count of derived items."""
+        made = super().__new__(cls, number)
+        made.derived_count = derived_count
+        return made

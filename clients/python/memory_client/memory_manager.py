@@ -13,7 +13,6 @@ from memory_client._calls import admin
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._gen.memory_service.v1 import interaction_pb2 as pb
 from memory_client._sync.transport import Transport
-from memory_client.errors import NotFound
 from memory_client.options import ClientOptions
 
 _SERVICE = "/memory_service.v1.InteractionService/"
@@ -93,28 +92,21 @@ class MemoryManager:
     def store_response(self, response: str, original_message: dict[str, Any]) -> None:
         """Store a response of the agent, linked to the newest message that matches the original.
 
-        If no message matches, the response is stored without a link.
+        If none does, it is linked to the first that matches and is stored later.
 
         Args:
             response: The text of the response, of which at most 64 KiB are stored.
             original_message: As for `store_interaction`, but all of it may be missing.
         """
         with _logged("a response"):
-            content, notes = values.content_of(response), values.noted(response)
-            for original in values.originals_of(original_message):
-                request = pb.StoreResponseRequest(content=content, original_message=original)
-                try:
-                    self._store_response(request, notes)
-                    return
-                except NotFound:
-                    continue
-            notes |= values.quoted(original_message)
-            self._store_response(pb.StoreResponseRequest(content=content), notes)
-
-    def _store_response(self, request: pb.StoreResponseRequest, notes: Mapping[str, Any]) -> None:
-        if notes:
-            request.metadata.CopyFrom(values.metadata_from(notes))
-        self._write("StoreResponse", request, pb.StoreResponseResponse)
+            request = pb.StoreResponseRequest(
+                content=values.content_of(response),
+                original_message=values.original_of(original_message),
+                allow_missing=True,
+            )
+            if notes := values.noted(response):
+                request.metadata.CopyFrom(values.metadata_from(notes))
+            self._write("StoreResponse", request, pb.StoreResponseResponse)
 
     def store_reflection(self, reflection: str) -> None:
         """Store a thought of the agent about its own actions, of which at most 64 KiB are stored."""
@@ -158,8 +150,7 @@ class MemoryManager:
         request = pb.RetrieveLastInteractionsRequest(namespace=self._namespace, limit=max(n, 0))
         method = _SERVICE + "RetrieveLastInteractions"
         call = Call(method, request, pb.RetrieveLastInteractionsResponse, _page)
-        found = sorted(self._transport.entries(call), key=_time_of, reverse=True)
-        return [values.interaction_of(pair) for pair in found]
+        return [values.interaction_of(pair) for pair in self._transport.entries(call)]
 
     @checked
     def retrieve_recent_interactions(self, n: int = 10) -> list[dict[str, Any]]:
@@ -237,10 +228,6 @@ def _logged(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         values.logger.error("%s was not stored: %s: %s", what, type(error).__name__, error)
-
-
-def _time_of(pair: pb.InteractionPair) -> int:
-    return pair.message.create_time.ToMicroseconds()
 
 
 def _page(response: pb.RetrieveLastInteractionsResponse) -> Page[pb.InteractionPair]:

@@ -436,6 +436,18 @@ class IndexStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceUsage:
+    """How much a namespace is used."""
+
+    byte_count: int
+    """Bytes of items and states, without vectors, indexes and history."""
+    call_count: int
+    """Calls to this server that named the namespace, including this one."""
+    call_count_start_time: datetime | None
+    """When the server began to count them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceStats:
     """Contents of a namespace."""
 
@@ -454,6 +466,8 @@ class NamespaceStats:
     """Items waiting to be embedded."""
     settings: NamespaceSettings | None = None
     """None: none was ever made."""
+    usage: NamespaceUsage | None = None
+    """None: not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,8 @@ class Session:
     """When one of them was last set. None: never."""
     forked_from: SessionOrigin | None
     """None: it is no copy."""
+    participants: tuple[str, ...] = ()
+    """Names of those who spoke in its newest 1000 items, at most 100; only from `get_session`."""
     revision: int = 0
     """The revision of the namespace that the answer reflects; 0 in lists."""
     degraded: tuple[Degradation, ...] = ()

@@ -242,6 +242,8 @@ class RemovedMemories:
     count: int
     revision: int
     """Revision of the namespace afterwards."""
+    derived_count: int = 0
+    """Number of further items that were removed because they were made only from these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,24 @@ export interface NamespaceStats {
   readonly pendingCount: number;
   /** Undefined: none was ever made. */
   readonly settings?: NamespaceSettings | undefined;
+  /** Undefined without `includeUsage`. */
+  readonly usage?: NamespaceUsage | undefined;
+}
+
+/** How much a namespace is used. */
+export interface NamespaceUsage {
+  /** Bytes of items and states, without vectors, indexes and history. */
+  readonly byteCount: number;
+  /** Calls to this server that named the namespace, including this one. */
+  readonly callCount: number;
+  /** When the server began to count them. */
+  readonly callCountStartTime?: Time | undefined;
+}
+
+/** How a namespace is described. */
+export interface NamespaceStatsOptions extends CallOptions {
+  /** Also return its bytes and calls. The server may read the whole namespace for it. */
+  readonly includeUsage?: boolean | undefined;
 }
 
 /** Selects the writes to undo: by `writer`, `credentialId` or both, or `anyWriter`. */
@@ -246,8 +264,8 @@ export abstract class AdminMethods extends Bound {
    *
    * @throws NotFoundError - nothing was ever written to it
    */
-  async namespaceStats(options: CallOptions = {}): Promise<NamespaceStats> {
-    const request = { namespace: this.boundTo };
+  async namespaceStats(options: NamespaceStatsOptions = {}): Promise<NamespaceStats> {
+    const request = { namespace: this.boundTo, includeUsage: options.includeUsage ?? false };
     return statsTo(await this.transport.unary(method.getNamespaceStats, request, options));
   }
 
@@ -464,6 +482,11 @@ function statsTo(response: GetNamespaceStatsResponse): NamespaceStats {
     },
     pendingCount: Number(response.pendingCount),
     settings: response.settings && settingsTo(response.settings),
+    usage: response.usage && {
+      byteCount: Number(response.usage.byteCount),
+      callCount: Number(response.usage.callCount),
+      callCountStartTime: optionalTimeTo(response.usage.callCountStartTime),
+    },
   };
 }
 

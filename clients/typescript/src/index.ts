@@ -16,6 +16,8 @@ export type {
   NamespaceChanges,
   NamespaceSettings,
   NamespaceStats,
+  NamespaceStatsOptions,
+  NamespaceUsage,
   NamespaceSummary,
   UpdateNamespaceOptions,
   QuarantinedWrite,

@@ -28,7 +28,7 @@ const method = InteractionService.method;
 export interface StoreInteractionOptions extends WriteOptions {
   /** The conversation that it belongs to. For a response, undefined or empty: that of its message. */
   readonly sessionId?: string | undefined;
-  /** When it was said. Undefined: now. Used to filter, never to order. */
+  /** When it was said. Undefined: now. */
   readonly createTime?: TimeInput | undefined;
   /** For exact matching, as in { topic: "travel" }. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
@@ -49,6 +49,11 @@ export interface StoreResponseOptions extends StoreInteractionOptions {
    * both are missing, the response is not linked.
    */
   readonly originalMessage?: OriginalMessageInput | undefined;
+  /**
+   * Store the response even if its message does not exist yet. Reads link it to the message with that id, or to
+   * the first with these contents that is stored later.
+   */
+  readonly allowMissing?: boolean | undefined;
   /** The agent that answers. Undefined or empty: "system". */
   readonly sender?: string | undefined;
 }
@@ -125,13 +130,14 @@ export abstract class InteractionMethods extends Bound {
    *
    * @param content - the text of the response, at most 64 KiB
    * @returns the response as written
-   * @throws NotFoundError - there is no such message
+   * @throws NotFoundError - there is no such message, and `allowMissing` is not set
    * @throws AlreadyExistsError - an item with this id exists
    */
   async storeResponse(content: string, options: StoreResponseOptions = {}): Promise<StoredInteraction> {
     const request = {
       ...commonFields(this.boundTo, content, options),
       inResponseTo: options.inResponseTo ?? "",
+      allowMissing: options.allowMissing ?? false,
       originalMessage: given(options.originalMessage, originalFrom, "originalMessage"),
       sender: options.sender ?? "",
     };

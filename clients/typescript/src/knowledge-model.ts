@@ -154,6 +154,8 @@ export interface RemovedDocument {
   readonly fragmentCount: number;
   /** Revision of the namespace afterwards. */
   readonly revision: number;
+  /** Number of further items that were removed because they were made only from these. */
+  readonly derivedCount: number;
 }
 
 /** One fragment found. */

@@ -110,6 +110,8 @@ export interface ListDocumentsOptions extends CallOptions, DocumentFilter {
 export interface DeleteDocumentOptions extends WriteOptions {
   /** Remove it only if this is the document's version. Undefined: always. */
   readonly expectedVersion?: number | undefined;
+  /** Keep what was made only from the document or its fragments. */
+  readonly keepDerived?: boolean | undefined;
 }
 
 /** How fragments are searched. */
@@ -229,7 +231,7 @@ export abstract class KnowledgeMethods extends Bound {
   }
 
   /**
-   * Removes a document and all its fragments.
+   * Removes a document and all its fragments, and what was made only from these.
    *
    * @throws NotFoundError - the namespace has no document with this id
    * @throws ConflictError - the document's version is not `expectedVersion`
@@ -239,10 +241,15 @@ export abstract class KnowledgeMethods extends Bound {
       namespace: this.boundTo,
       id,
       expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
+      keepDerived: options.keepDerived ?? false,
       requestId: requestIdOf(options),
     };
     const response = await this.transport.unary(method.deleteDocument, request, options);
-    return { fragmentCount: Number(response.removedFragmentCount), revision: Number(response.revision) };
+    return {
+      fragmentCount: Number(response.removedFragmentCount),
+      revision: Number(response.revision),
+      derivedCount: Number(response.derivedCount),
+    };
   }
 
   /**

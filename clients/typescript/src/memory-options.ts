@@ -233,12 +233,16 @@ export interface ItemWriteOptions extends WriteOptions {
 export interface DeleteOptions extends ItemWriteOptions {
   /** Keep what was made only from it. */
   readonly keepDerived?: boolean | undefined;
+  /** Called at the end with the number of further items that were removed because they were made only from it. */
+  readonly onDerived?: ((count: number) => void) | undefined;
 }
 
 /** Which items `deleteWhere` deletes, and how. At least one condition is required. */
 export interface DeleteWhereOptions extends WriteOptions, DeleteCondition {
   /** Keep what was made only from the items that match. */
   readonly keepDerived?: boolean | undefined;
+  /** Called at the end with the number of further items that were removed because they were made only from these. */
+  readonly onDerived?: ((count: number) => void) | undefined;
   /** Count the items, and delete nothing. */
   readonly dryRun?: boolean | undefined;
 }

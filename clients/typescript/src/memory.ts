@@ -32,8 +32,9 @@ import type {
 } from "./memory-options.js";
 import type { Content } from "./messages.js";
 import type { WriteOptions } from "./options.js";
-import type { Removed } from "./removed.js";
 import { changeEvent, recordEvent } from "./records.js";
+import type { Removed } from "./removed.js";
+import { deletedIn } from "./removed.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import { conditionFrom, filterFrom, resultsOf, retrievalFrom } from "./retrieval.js";
 import type { StateEntry } from "./state-entries.js";
@@ -204,7 +205,9 @@ export abstract class MemoryMethods extends Bound {
       keepDerived: options.keepDerived ?? false,
       requestId: requestIdOf(options),
     };
-    return Number((await this.transport.unary(method.delete, request, options)).revision);
+    const response = await this.transport.unary(method.delete, request, options);
+    options.onDerived?.(Number(response.derivedCount));
+    return Number(response.revision);
   }
 
   /**
@@ -224,11 +227,7 @@ export abstract class MemoryMethods extends Bound {
       const requestId = requestIdOf(pageToken === "" ? options : {});
       return { ...fixed, pageToken, requestId };
     };
-    let count = 0;
-    for await (const { deletedCount } of this.transport.pages(method.deleteWhere, request, options)) {
-      count += Number(deletedCount);
-    }
-    return count;
+    return deletedIn(this.transport.pages(method.deleteWhere, request, options), options);
   }
 
   /**

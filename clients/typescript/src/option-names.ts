@@ -4,6 +4,7 @@ import type {
   ListNamespacesOptions,
   ListQuarantinedOptions,
   NamespaceChanges,
+  NamespaceStatsOptions,
   ReembedOptions,
   UndoOptions,
   UpdateNamespaceOptions,
@@ -115,7 +116,7 @@ const WRITE: Names<WriteOptions> = { ...CALL, requestId: true };
 const PAGES: Names<SearchStateOptions & ListQuarantinedOptions> = { ...CALL, pageSize: true };
 const TRUST: Names<TrustFilter> = named("minTrust", "sources");
 const WITH_REVISION: Names<ItemWriteOptions> = { ...WRITE, expectedRevision: true };
-const WITH_VERSION: Names<DeleteStateOptions & RenameStateOptions & DeleteDocumentOptions> = { ...WRITE, expectedVersion: true };
+const WITH_VERSION: Names<DeleteStateOptions & RenameStateOptions> = { ...WRITE, expectedVersion: true };
 
 const PROVENANCE: Names<Provenance> = named(
   "writer", "credentialId", "source", "sourceUri", "parentIds", "model", "trust", "writeTime",
@@ -190,8 +191,8 @@ const AMONG: Names<ItemFilter> = {
   ...named("includeEmbedding", "orderBy", "skip"),
 };
 const LIST: Names<ListItemsOptions> = { ...PAGES, ...AMONG, newestFirst: true };
-const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, keepDerived: true };
-const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "dryRun") };
+const DELETE: Names<DeleteOptions> = { ...WITH_REVISION, ...named("keepDerived", "onDerived") };
+const DELETE_WHERE: Names<DeleteWhereOptions> = { ...WRITE, ...CONDITION, ...named("keepDerived", "onDerived", "dryRun") };
 const LIST_LABELS: Names<ListLabelValuesOptions> = { ...PAGES, prefix: true };
 
 const WEIGHTS: Names<ScoreWeights> = named(
@@ -264,7 +265,7 @@ const MEMORY_CHANGES: Names<MemoryChanges> = named(
 );
 
 const UPDATE_MEMORY: Names<UpdateMemoryOptions> = { ...WITH_VERSION, ...named("keepWording", "decideBy") };
-const DELETE_MEMORY: Names<DeleteMemoryOptions> = { ...WITH_VERSION, includeHistory: true };
+const DELETE_MEMORY: Names<DeleteMemoryOptions> = { ...WITH_VERSION, ...named("includeHistory", "keepDerived") };
 const PRELOAD: Names<PreloadOptions> = { ...CALL, ...MEMORIES, ...named("maxTokens", "limit", "ifNotRevision") };
 
 const EXTRACT: Names<ExtractMemoriesOptions> = {
@@ -298,11 +299,15 @@ const STORE: Names<StoreInteractionOptions> = {
 
 const STORE_RESPONSE: Names<StoreResponseOptions> = {
   ...STORE,
-  ...named("inResponseTo", "sender"),
+  ...named("inResponseTo", "allowMissing", "sender"),
   originalMessage: ORIGINAL,
 };
 
 const STORE_REFLECTION: Names<StoreReflectionOptions> = { ...STORE, ...named("interactionIds", "sender") };
+
+const NAMESPACE_STATS: Names<NamespaceStatsOptions> = { ...CALL, includeUsage: true };
+
+const DELETE_DOCUMENT: Names<DeleteDocumentOptions> = { ...WITH_VERSION, keepDerived: true };
 
 const DOCUMENTS: Names<DocumentFilter> = { ...TRUST, ...named("sessionId", "labels", "startTime", "endTime") };
 
@@ -347,7 +352,7 @@ const FRAGMENTS: Names<SearchFragmentsOptions> = { ...PAGES, ...DOCUMENTS, ...MA
 const LIST_SESSIONS: Names<ListSessionsOptions> = { ...PAGES, ...named("prefix", "labels") };
 const SESSION_CHANGES: Names<SessionChanges> = named("title", "labels", "metadata");
 const UPDATE_SESSION: Names<UpdateSessionOptions> = { ...WITH_VERSION, allowMissing: true };
-const DELETE_SESSION: Names<DeleteSessionOptions> = { ...WRITE, keepDerived: true };
+const DELETE_SESSION: Names<DeleteSessionOptions> = { ...WRITE, ...named("keepDerived", "onDerived") };
 const FORK_SESSION: Names<ForkSessionOptions> = {
   ...WRITE,
   ...named("newSessionId", "untilItemId", "untilRevision"),
@@ -431,7 +436,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   addDocument: [null, ADD_DOCUMENT],
   getDocument: [null, GET_DOCUMENT],
   listDocuments: [LIST_DOCUMENTS],
-  deleteDocument: [null, WITH_VERSION],
+  deleteDocument: [null, DELETE_DOCUMENT],
   searchFragments: [null, FRAGMENTS],
   listSessions: [LIST_SESSIONS],
   getSession: [null, CALL],
@@ -452,7 +457,7 @@ export const ARGUMENTS: { readonly [M in Method]: WithLast<Parameters<MemoryClie
   info: [CALL],
   listNamespaces: [LIST_NAMESPACES],
   updateNamespace: [SETTINGS, UPDATE_NAMESPACE],
-  namespaceStats: [CALL],
+  namespaceStats: [NAMESPACE_STATS],
   deleteNamespace: [CALL],
   reembed: [REEMBED],
   undoWrites: [UNDO],

@@ -36,6 +36,8 @@ export interface Session {
   readonly updateTime: Time | undefined;
   /** What it was copied from. Undefined: it is no copy. */
   readonly forkedFrom: SessionOrigin | undefined;
+  /** Names of those who spoke in its newest 1000 items, at most 100; only from `getSession`. */
+  readonly participants: readonly string[];
 }
 
 /** What a session was copied from. It may have been changed or deleted since. */
@@ -74,6 +76,7 @@ export function sessionTo(session: ProtoSession | undefined): Session {
     lastTime: optionalTimeTo(proto.lastTime),
     version: Number(proto.version),
     updateTime: optionalTimeTo(proto.updateTime),
+    participants: proto.participants,
     forkedFrom: origin && {
       sessionId: origin.sessionId,
       untilItemId: origin.untilItemId,

@@ -4,6 +4,7 @@ import { Bound } from "./bound.js";
 import { SessionService } from "./gen/memory_service/v1/session_pb.js";
 import type { JsonObject } from "./json.js";
 import type { CallOptions, WriteOptions } from "./options.js";
+import { deletedIn } from "./removed.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type { FetchedSession, Session, WrittenSession } from "./sessions-model.js";
 import { sessionTo, writtenSessionTo } from "./sessions-model.js";
@@ -43,6 +44,8 @@ export interface UpdateSessionOptions extends WriteOptions {
 export interface DeleteSessionOptions extends WriteOptions {
   /** Keep what was made only from its items. */
   readonly keepDerived?: boolean | undefined;
+  /** Called at the end with the number of further items that were removed because they were made only from these. */
+  readonly onDerived?: ((count: number) => void) | undefined;
 }
 
 /** The part of a session to copy, and where to. */
@@ -124,11 +127,7 @@ export abstract class SessionMethods extends Bound {
       const requestId = requestIdOf(pageToken === "" ? options : {});
       return { namespace: this.boundTo, sessionId, keepDerived, pageToken, requestId };
     };
-    let count = 0;
-    for await (const { deletedCount } of this.transport.pages(method.deleteSession, request, options)) {
-      count += Number(deletedCount);
-    }
-    return count;
+    return deletedIn(this.transport.pages(method.deleteSession, request, options), options);
   }
 
   /**

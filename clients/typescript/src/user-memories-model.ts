@@ -217,6 +217,8 @@ export interface RemovedMemories {
   readonly count: number;
   /** Revision of the namespace afterwards. */
   readonly revision: number;
+  /** Number of further items that were removed because they were made only from these. */
+  readonly derivedCount: number;
 }
 
 /** One memory found. */

@@ -121,6 +121,8 @@ export interface DeleteMemoryOptions extends WriteOptions {
   readonly expectedVersion?: number | undefined;
   /** Also remove the memories that it superseded or was derived from. */
   readonly includeHistory?: boolean | undefined;
+  /** Keep what was made only from the removed memories. */
+  readonly keepDerived?: boolean | undefined;
 }
 
 /** Which memories are preloaded. `categories` undefined or empty: identity, preference and relationship. */

@@ -164,7 +164,7 @@ export abstract class UserMemoryMethods extends Bound {
   }
 
   /**
-   * Removes a memory from the records and from every index.
+   * Removes a memory, and what was made only from it, from the records and from every index.
    *
    * `includeHistory` also removes the memories that it superseded or was derived from. Otherwise they stay in the
    * history, and none of them holds again.
@@ -178,10 +178,15 @@ export abstract class UserMemoryMethods extends Bound {
       id,
       expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
       includeHistory: options.includeHistory ?? false,
+      keepDerived: options.keepDerived ?? false,
       requestId: requestIdOf(options),
     };
     const response = await this.transport.unary(method.deleteMemory, request, options);
-    return { count: Number(response.removedCount), revision: Number(response.revision) };
+    return {
+      count: Number(response.removedCount),
+      revision: Number(response.revision),
+      derivedCount: Number(response.derivedCount),
+    };
   }
 
   /** Returns the memories that belong in every system prompt, also as a block of text for it. */

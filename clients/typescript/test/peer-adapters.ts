@@ -64,3 +64,12 @@ function nativeName(path: string): string {
   }
   return path === "ttl" ? "ttlMs" : path.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
+
+/** Returns what a deletion returned, with the number of derived items that it reported. */
+export async function withDerived(
+  deletion: (onDerived: (count: number) => void) => Promise<object>,
+): Promise<object> {
+  let derivedCount = 0;
+  const deleted = await deletion((count) => (derivedCount = count));
+  return { ...deleted, derivedCount };
+}

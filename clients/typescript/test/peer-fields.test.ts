@@ -47,7 +47,7 @@ const NOT_SENT: Readonly<Record<string, readonly string[]>> = {
     "provenance",
   ],
   OriginalMessage: ["provenance"],
-  Session: ["item_count", "first_time", "last_time", "version", "update_time", "forked_from"],
+  Session: ["item_count", "first_time", "last_time", "version", "update_time", "forked_from", "participants"],
 };
 
 /** What the client does not hand on: it fetches all pages, and resumes streams by itself. */
@@ -61,15 +61,13 @@ const NOT_RETURNED: Readonly<Record<string, readonly string[]>> = {
   BatchAddResponse: ["skipped_count"],
   // An iteration yields the entries of all pages.
   ListResponse: ["revision"],
-  // Only the results of a batch have the number of derived items.
-  DeleteResponse: ["derived_count"],
-  DeleteWhereResponse: ["revision", "derived_count"],
+  DeleteWhereResponse: ["revision"],
   ListLabelValuesResponse: ["revision"],
   ListMemoriesResponse: ["revision"],
   ListDocumentsResponse: ["revision"],
   ListSessionsResponse: ["revision"],
   ListFilesResponse: ["revision"],
-  DeleteSessionResponse: ["revision", "derived_count"],
+  DeleteSessionResponse: ["revision"],
   WatchResponse: ["revision"],
   ExportResponse: ["revision"],
 };

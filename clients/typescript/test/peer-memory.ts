@@ -25,6 +25,7 @@ import type {
   MemoryClient,
   MemoryItem,
   NamespaceChanges,
+  NamespaceStatsOptions,
   NewItem,
   NewStateEntry,
   OnDuplicate,
@@ -43,7 +44,7 @@ import type {
   WriteOptions,
 } from "../src/index.js";
 import type { Adapters } from "./peer-adapters.js";
-import { adapter, all, changesOf, required } from "./peer-adapters.js";
+import { adapter, all, changesOf, required, withDerived } from "./peer-adapters.js";
 import type { Native } from "./peer-messages.js";
 import { Inexpressible } from "./peer-messages.js";
 
@@ -206,11 +207,15 @@ export const MEMORY: Adapters<typeof MemoryService> = {
   ),
   delete: adapter<DeleteOptions & Id>(
     ["id", "expectedRevision", "keepDerived", "requestId"],
-    async (client, { id = "", ...options }) => ({ revision: await client.delete(id, options) }),
+    async (client, { id = "", ...options }) =>
+      withDerived(async (onDerived) => ({ revision: await client.delete(id, { ...options, onDerived }) })),
   ),
   deleteWhere: adapter<DeleteWhereOptions>(
     ["sessionId", "labels", "kinds", "filter", "startTime", "endTime", "keepDerived", "dryRun", "requestId"],
-    async (client, options) => ({ deletedCount: await client.deleteWhere(options) }),
+    async (client, options) =>
+      withDerived(async (onDerived) => ({
+        deletedCount: await client.deleteWhere({ ...options, onDerived }),
+      })),
   ),
   batchWrite: adapter<WriteOptions & { operations?: readonly Operation[] }>(
     ["operations", "requestId"],
@@ -279,7 +284,9 @@ export const ADMIN: Adapters<typeof AdminService> = {
   listNamespaces: adapter<ListNamespacesOptions>(["prefix", "pageSize"], async (client, options) => ({
     namespaces: await all(client.listNamespaces(options)),
   })),
-  getNamespaceStats: adapter<object>([], (client) => client.namespaceStats()),
+  getNamespaceStats: adapter<NamespaceStatsOptions>(["includeUsage"], (client, options) =>
+    client.namespaceStats(options),
+  ),
   updateNamespace: adapter<NamespaceChanges & UpdateNamespaceOptions & Mask>(
     ["timeZone", "defaultTtlMs", "updateMask", "expectedVersion"],
     async (client, { updateMask, expectedVersion, ...given }) => {

@@ -122,10 +122,10 @@ export const USER_MEMORIES: Adapters<typeof UserMemoryService> = {
     },
   ),
   deleteMemory: adapter<DeleteMemoryOptions & Id>(
-    ["id", "expectedVersion", "includeHistory", "requestId"],
+    ["id", "expectedVersion", "includeHistory", "keepDerived", "requestId"],
     async (client, { id = "", ...options }) => {
-      const { count, revision } = await client.deleteMemory(id, options);
-      return { removedCount: count, revision };
+      const { count, ...rest } = await client.deleteMemory(id, options);
+      return { removedCount: count, ...rest };
     },
   ),
   getPreloadedMemories: adapter<PreloadOptions>(
@@ -171,7 +171,7 @@ export const INTERACTIONS: Adapters<typeof InteractionService> = {
       storedOf(await client.storeInteraction(sender, content, options)),
   ),
   storeResponse: adapter<StoreResponseOptions & Content>(
-    [...STORED, "sender", "inResponseTo", "originalMessage"],
+    [...STORED, "sender", "inResponseTo", "originalMessage", "allowMissing"],
     async (client, { content = "", ...options }) => storedOf(await client.storeResponse(content, options)),
   ),
   storeReflection: adapter<StoreReflectionOptions & Content>(
@@ -245,10 +245,10 @@ export const KNOWLEDGE: Adapters<typeof KnowledgeService> = {
     async (client, options) => ({ documents: await all(client.listDocuments(options)) }),
   ),
   deleteDocument: adapter<DeleteDocumentOptions & Id>(
-    ["id", "expectedVersion", "requestId"],
+    ["id", "expectedVersion", "keepDerived", "requestId"],
     async (client, { id = "", ...options }) => {
-      const { fragmentCount, revision } = await client.deleteDocument(id, options);
-      return { removedFragmentCount: fragmentCount, revision };
+      const { fragmentCount, ...rest } = await client.deleteDocument(id, options);
+      return { removedFragmentCount: fragmentCount, ...rest };
     },
   ),
   searchFragments: adapter<SearchFragmentsOptions & Query>(

@@ -9,7 +9,7 @@ import type {
   WrittenSession,
 } from "../src/index.js";
 import type { Adapters } from "./peer-adapters.js";
-import { adapter, all, changesOf, required } from "./peer-adapters.js";
+import { adapter, all, changesOf, required, withDerived } from "./peer-adapters.js";
 import type { Native } from "./peer-messages.js";
 
 type Id = { sessionId?: string };
@@ -38,9 +38,10 @@ export const SESSIONS: Adapters<typeof SessionService> = {
   ),
   deleteSession: adapter<DeleteSessionOptions & Id>(
     ["sessionId", "keepDerived", "requestId"],
-    async (client, { sessionId = "", ...options }) => ({
-      deletedCount: await client.deleteSession(sessionId, options),
-    }),
+    async (client, { sessionId = "", ...options }) =>
+      withDerived(async (onDerived) => ({
+        deletedCount: await client.deleteSession(sessionId, { ...options, onDerived }),
+      })),
   ),
   forkSession: adapter<ForkSessionOptions & Id>(
     ["sessionId", "newSessionId", "untilItemId", "untilRevision", "requestId"],

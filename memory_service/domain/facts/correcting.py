@@ -149,9 +149,12 @@ class FactCorrecting:
         *,
         expected_version: int | None,
         include_history: bool,
+        keep_derived: bool,
         request: RequestKey | None,
     ) -> Receipt:
-        """Remove a memory, and with `include_history` all that it superseded. Raises NotFound, Conflict."""
+        """Remove a memory, and with `include_history` all that it superseded, with what was made only from
+        these. Raises NotFound, Conflict.
+        """
         self._parts.checks.namespace(namespace)
         self._parts.checks.item_id(memory_id)
         if request is not None:
@@ -167,7 +170,13 @@ class FactCorrecting:
                 orphans = await self._orphans(namespace, removed)
                 try:
                     added = await self._saving.write(
-                        namespace, [], orphans, request, sorted(removed), unchanged=since
+                        namespace,
+                        [],
+                        orphans,
+                        request,
+                        sorted(removed),
+                        derived=not keep_derived,
+                        unchanged=since,
                     )
                     return added.receipt
                 except Conflict as error:

@@ -251,12 +251,14 @@ class FactSaving:
         request: RequestKey | None,
         removals: Sequence[str] = (),
         *,
+        derived: bool = False,
         unchanged: Since | None = None,
         corrected: bool = False,
         complete: Complete | None = None,
     ) -> Added:
         """Write new memories, and next versions with the same content, all or none. Raises Conflict.
 
+        `derived`: with the removed memories, what was made only from them.
         The memories get the id, revision, time and provenance of their write before `complete` is called.
         `corrected`: the next versions have values that a caller changed.
         """
@@ -285,6 +287,7 @@ class FactSaving:
             drafts,
             fields=[f"memories[{at}]" for at in range(len(drafts))],
             removals=removals,
+            derived=derived,
             on_duplicate=OnDuplicate.REPLACE,
             request=request,
             bounded=True,

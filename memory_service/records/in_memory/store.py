@@ -54,6 +54,7 @@ from memory_service.records.rules.vectors import check_fills, check_move
 from memory_service.records.stored_values import encode_settings, settings_of
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.yielding import each
 from memory_service.store import Store
 
 T = TypeVar("T")
@@ -412,6 +413,13 @@ class InMemoryStore(InMemoryVersionStore, Store):
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         found = self._namespaces.get(namespace)
         return found.info() if found else None
+
+    async def namespace_bytes(self, namespace: str) -> int:
+        found = self._namespaces.get(namespace)
+        if found is None:
+            return 0
+        items = await each(item_bytes, [*found.items.values()])
+        return sum(items) + sum(await each(state_bytes, [*found.states.values()]))
 
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         names = sorted(name for name in self._namespaces if name.startswith(prefix) and name > after)

@@ -121,7 +121,7 @@ class _Plan:
             case RemoveItem():
                 return self._remove(operation)
             case RemoveItems():
-                return self._remove_all(operation.item_ids, derived=False)
+                return self._remove_all(operation.item_ids, derived=operation.derived)
             case RemoveAt():
                 return self._remove_at(operation)
             case SaveStates():

@@ -15,7 +15,7 @@ from memory_service.records.postgres.page import EMPTIED, Page
 from memory_service.records.postgres.requests import earlier, finish
 from memory_service.records.postgres.rows import NAMESPACE_COLUMNS, columns_of, namespace_of, text_in, text_of
 from memory_service.records.postgres.state_writes import expire_state
-from memory_service.records.postgres.store_core import StoreCore
+from memory_service.records.postgres.store_core import OF_NAME, StoreCore
 from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
 from memory_service.records.rules.settings import next_settings
@@ -35,6 +35,7 @@ _EXPIRED = (
     "SELECT n.name, e.{place} FROM $.{table} e JOIN $.namespaces n ON n.part = e.part AND n.uid = e.uid"
     " WHERE e.expire_us <= %s ORDER BY e.expire_us LIMIT %s"
 )
+_BYTES = f"SELECT n.bytes {OF_NAME}"
 _SCAN = (
     f"SELECT {columns_of('n', NAMESPACE_COLUMNS)} FROM $.namespaces n"
     " WHERE n.name > %s AND n.name >= %s AND starts_with(n.name, %s) ORDER BY n.name LIMIT %s"
@@ -48,6 +49,10 @@ class PostgresNamespaceStore(StoreCore, NamespaceStore):
         if not fresh and (known := self._known.get(namespace)) is not None:
             return known
         return await self._info(namespace)
+
+    async def namespace_bytes(self, namespace: str) -> int:
+        rows = await self._fetch_of(_BYTES, namespace)
+        return int(rows[0][0]) if rows else 0
 
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         begins = text_in(prefix)

@@ -80,8 +80,10 @@ def _name(operation: Operation, needs: Needs) -> None:
             needs.items.append(item_id)
             if derived:
                 needs.families.append(item_id)
-        case RemoveItems(item_ids):
+        case RemoveItems(item_ids, derived=derived):
             needs.items += item_ids
+            if derived:
+                needs.families += item_ids
         case RemoveAt(positions, derived=derived):
             needs.positions += positions
             if derived:

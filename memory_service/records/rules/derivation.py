@@ -27,7 +27,7 @@ def parents_of(item: Item) -> tuple[str, ...]:
 
 def removes_derived(operations: Iterable[Operation]) -> bool:
     """Return whether a write removes what was derived from items."""
-    return any(isinstance(each, RemoveItem | RemoveAt) and each.derived for each in operations)
+    return any(isinstance(each, RemoveItem | RemoveItems | RemoveAt) and each.derived for each in operations)
 
 
 def named_positions(operations: Iterable[Operation]) -> set[int]:

@@ -135,7 +135,7 @@ class _Plan:
                 return self._remove(operation)
             case RemoveItems():
                 found = stored_items(self._db, self._book, operation.item_ids)
-                return self._remove_all(found, derived=False)
+                return self._remove_all(found, derived=operation.derived)
             case RemoveAt():
                 return self._remove_at(operation)
             case SaveStates():

@@ -1,4 +1,4 @@
-"""The bytes that callers have stored in each namespace, counted only if there is a limit.
+"""The bytes that callers have stored in each namespace, kept up to date only if there is a limit.
 
 The sums are in a temporary table of the writer's connection, in memory. Triggers update them, so that they
 include every write, and a rollback also reverts the sums. Each namespace is counted once after a start; from
@@ -60,11 +60,11 @@ _TABLES = (
     " DELETE FROM namespace_bytes WHERE uid = OLD.uid; END",
 )
 _FIND = "SELECT bytes FROM temp.namespace_bytes WHERE uid = ?"
-_COUNT = (
-    "INSERT OR REPLACE INTO temp.namespace_bytes (uid, bytes) SELECT ?1,"
-    f" (SELECT coalesce(sum({_bytes(_ITEM)}), 0) FROM main.items WHERE items.key BETWEEN ?2 AND ?3)"
+_SUM = (
+    f"(SELECT coalesce(sum({_bytes(_ITEM)}), 0) FROM main.items WHERE items.key BETWEEN ?2 AND ?3)"
     f" + (SELECT coalesce(sum({_bytes(_STATE)}), 0) FROM main.states WHERE states.uid = ?1)"
 )
+_COUNT = f"INSERT OR REPLACE INTO temp.namespace_bytes (uid, bytes) SELECT ?1, {_SUM}"
 
 
 def prepare_sums(db: Connection) -> None:
@@ -80,6 +80,12 @@ def bytes_of(db: Connection, uid: int) -> int:
         db.execute(_COUNT, (uid, *keys_of(uid)))
         row = db.execute(_FIND, (uid,)).fetchone()
     count: int = row[0]
+    return count
+
+
+def counted_bytes(db: Connection, uid: int) -> int:
+    """Return how many bytes a namespace has, from all its rows."""
+    count: int = db.execute(f"SELECT {_SUM}", (uid, *keys_of(uid))).fetchone()[0]
     return count
 
 

@@ -8,6 +8,7 @@ from memory_service.records.base import NamespaceStore
 from memory_service.records.sqlite import namespace_writes
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome, earlier, finish
+from memory_service.records.sqlite.namespace_bytes import counted_bytes
 from memory_service.records.sqlite.rows import NAMESPACE_COLUMNS, namespace_of
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -19,6 +20,10 @@ class SqliteNamespaceStore(StoreCore, NamespaceStore):
 
     async def namespace(self, namespace: str, *, fresh: bool = True) -> NamespaceInfo | None:
         return self._info(namespace)
+
+    async def namespace_bytes(self, namespace: str) -> int:
+        info = self._info(namespace)
+        return await self._read(lambda db: counted_bytes(db, info.uid)) if info else 0
 
     async def scan_namespaces(self, prefix: str, after: str, limit: int) -> list[NamespaceInfo]:
         statement = (

@@ -84,6 +84,11 @@ ADMIN = {
     ],
     "GetNamespaceStats": [
         Dear("of many", lambda w: again(pb.GetNamespaceStatsRequest(namespace=w.library), 20), 4),
+        Dear(
+            "its usage",
+            lambda w: again(pb.GetNamespaceStatsRequest(namespace=w.library, include_usage=True), 20),
+            4,
+        ),
     ],
     "DeleteNamespace": [Dear("of many", lambda w: [pb.DeleteNamespaceRequest(namespace=w.short_items())])],
     "Flush": [Dear("after many writes", lambda w: again(pb.FlushRequest(), 2) if _filled(w) else [])],

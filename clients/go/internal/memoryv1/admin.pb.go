@@ -706,7 +706,9 @@ func (x *UpdateNamespaceResponse) GetSettings() *NamespaceSettings {
 type GetNamespaceStatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace. Required.
-	Namespace     string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Return `usage`. The stores "hnsw" and "memory" read all records of the namespace for it.
+	IncludeUsage  bool `protobuf:"varint,2,opt,name=include_usage,json=includeUsage,proto3" json:"include_usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,6 +750,13 @@ func (x *GetNamespaceStatsRequest) GetNamespace() string {
 	return ""
 }
 
+func (x *GetNamespaceStatsRequest) GetIncludeUsage() bool {
+	if x != nil {
+		return x.IncludeUsage
+	}
+	return false
+}
+
 // GetNamespaceStatsResponse describes a namespace.
 type GetNamespaceStatsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -773,7 +782,9 @@ type GetNamespaceStatsResponse struct {
 	// Number of items that wait to be embedded, because the embedder did not respond or after Reembed.
 	PendingCount int64 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
 	// The settings of the namespace. Unset: none was ever made.
-	Settings      *NamespaceSettings `protobuf:"bytes,11,opt,name=settings,proto3" json:"settings,omitempty"`
+	Settings *NamespaceSettings `protobuf:"bytes,11,opt,name=settings,proto3" json:"settings,omitempty"`
+	// How much the namespace is used. Unset unless `include_usage` is set.
+	Usage         *NamespaceUsage `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,6 +896,80 @@ func (x *GetNamespaceStatsResponse) GetSettings() *NamespaceSettings {
 	return nil
 }
 
+func (x *GetNamespaceStatsResponse) GetUsage() *NamespaceUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// NamespaceUsage is how much a namespace is used.
+type NamespaceUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bytes of what callers have stored in items and states, without vectors, indexes and history: those
+	// that count towards the limit of a namespace.
+	ByteCount int64 `protobuf:"varint,1,opt,name=byte_count,json=byteCount,proto3" json:"byte_count,omitempty"`
+	// Number of calls to the responding server that named the namespace, with a credential that allows it,
+	// including this one. A stream counts once.
+	CallCount int64 `protobuf:"varint,2,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
+	// When the server began to count: at its start, or later if it counts the calls of more than 10,000
+	// namespaces, because it forgets those that were called longest ago. UTC.
+	CallCountStartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=call_count_start_time,json=callCountStartTime,proto3" json:"call_count_start_time,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *NamespaceUsage) Reset() {
+	*x = NamespaceUsage{}
+	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceUsage) ProtoMessage() {}
+
+func (x *NamespaceUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceUsage.ProtoReflect.Descriptor instead.
+func (*NamespaceUsage) Descriptor() ([]byte, []int) {
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *NamespaceUsage) GetByteCount() int64 {
+	if x != nil {
+		return x.ByteCount
+	}
+	return 0
+}
+
+func (x *NamespaceUsage) GetCallCount() int64 {
+	if x != nil {
+		return x.CallCount
+	}
+	return 0
+}
+
+func (x *NamespaceUsage) GetCallCountStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CallCountStartTime
+	}
+	return nil
+}
+
 // IndexStats describes the index of a namespace, which is in memory only while it is in use.
 type IndexStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -906,7 +991,7 @@ type IndexStats struct {
 
 func (x *IndexStats) Reset() {
 	*x = IndexStats{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1003,7 @@ func (x *IndexStats) String() string {
 func (*IndexStats) ProtoMessage() {}
 
 func (x *IndexStats) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[11]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1016,7 @@ func (x *IndexStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexStats.ProtoReflect.Descriptor instead.
 func (*IndexStats) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *IndexStats) GetLoaded() bool {
@@ -987,7 +1072,7 @@ type DeleteNamespaceRequest struct {
 
 func (x *DeleteNamespaceRequest) Reset() {
 	*x = DeleteNamespaceRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1084,7 @@ func (x *DeleteNamespaceRequest) String() string {
 func (*DeleteNamespaceRequest) ProtoMessage() {}
 
 func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[12]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1097,7 @@ func (x *DeleteNamespaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNamespaceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteNamespaceRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteNamespaceRequest) GetNamespace() string {
@@ -1035,7 +1120,7 @@ type DeleteNamespaceResponse struct {
 
 func (x *DeleteNamespaceResponse) Reset() {
 	*x = DeleteNamespaceResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1132,7 @@ func (x *DeleteNamespaceResponse) String() string {
 func (*DeleteNamespaceResponse) ProtoMessage() {}
 
 func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[13]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1145,7 @@ func (x *DeleteNamespaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNamespaceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteNamespaceResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteNamespaceResponse) GetRemovedItemCount() int64 {
@@ -1086,7 +1171,7 @@ type FlushRequest struct {
 
 func (x *FlushRequest) Reset() {
 	*x = FlushRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1183,7 @@ func (x *FlushRequest) String() string {
 func (*FlushRequest) ProtoMessage() {}
 
 func (x *FlushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[14]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1196,7 @@ func (x *FlushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushRequest.ProtoReflect.Descriptor instead.
 func (*FlushRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 // FlushResponse is the result of Flush.
@@ -1125,7 +1210,7 @@ type FlushResponse struct {
 
 func (x *FlushResponse) Reset() {
 	*x = FlushResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1222,7 @@ func (x *FlushResponse) String() string {
 func (*FlushResponse) ProtoMessage() {}
 
 func (x *FlushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[15]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1235,7 @@ func (x *FlushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushResponse.ProtoReflect.Descriptor instead.
 func (*FlushResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FlushResponse) GetDuration() *durationpb.Duration {
@@ -1172,7 +1257,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1269,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[16]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1282,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BackupRequest) GetName() string {
@@ -1228,7 +1313,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1325,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[17]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1338,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BackupResponse) GetName() string {
@@ -1312,7 +1397,7 @@ type ReembedRequest struct {
 
 func (x *ReembedRequest) Reset() {
 	*x = ReembedRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1409,7 @@ func (x *ReembedRequest) String() string {
 func (*ReembedRequest) ProtoMessage() {}
 
 func (x *ReembedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[18]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1422,7 @@ func (x *ReembedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReembedRequest.ProtoReflect.Descriptor instead.
 func (*ReembedRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReembedRequest) GetNamespace() string {
@@ -1369,7 +1454,7 @@ type ReembedResponse struct {
 
 func (x *ReembedResponse) Reset() {
 	*x = ReembedResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1466,7 @@ func (x *ReembedResponse) String() string {
 func (*ReembedResponse) ProtoMessage() {}
 
 func (x *ReembedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[19]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1479,7 @@ func (x *ReembedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReembedResponse.ProtoReflect.Descriptor instead.
 func (*ReembedResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReembedResponse) GetPendingCount() int64 {
@@ -1443,7 +1528,7 @@ type UndoWritesRequest struct {
 
 func (x *UndoWritesRequest) Reset() {
 	*x = UndoWritesRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1540,7 @@ func (x *UndoWritesRequest) String() string {
 func (*UndoWritesRequest) ProtoMessage() {}
 
 func (x *UndoWritesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[20]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1553,7 @@ func (x *UndoWritesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoWritesRequest.ProtoReflect.Descriptor instead.
 func (*UndoWritesRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UndoWritesRequest) GetNamespace() string {
@@ -1542,7 +1627,7 @@ type UndoWritesResponse struct {
 
 func (x *UndoWritesResponse) Reset() {
 	*x = UndoWritesResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1639,7 @@ func (x *UndoWritesResponse) String() string {
 func (*UndoWritesResponse) ProtoMessage() {}
 
 func (x *UndoWritesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[21]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1652,7 @@ func (x *UndoWritesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoWritesResponse.ProtoReflect.Descriptor instead.
 func (*UndoWritesResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UndoWritesResponse) GetRemovedCount() int64 {
@@ -1622,7 +1707,7 @@ type ListQuarantinedRequest struct {
 
 func (x *ListQuarantinedRequest) Reset() {
 	*x = ListQuarantinedRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +1719,7 @@ func (x *ListQuarantinedRequest) String() string {
 func (*ListQuarantinedRequest) ProtoMessage() {}
 
 func (x *ListQuarantinedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[22]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +1732,7 @@ func (x *ListQuarantinedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuarantinedRequest.ProtoReflect.Descriptor instead.
 func (*ListQuarantinedRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListQuarantinedRequest) GetNamespace() string {
@@ -1684,7 +1769,7 @@ type ListQuarantinedResponse struct {
 
 func (x *ListQuarantinedResponse) Reset() {
 	*x = ListQuarantinedResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1781,7 @@ func (x *ListQuarantinedResponse) String() string {
 func (*ListQuarantinedResponse) ProtoMessage() {}
 
 func (x *ListQuarantinedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[23]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1794,7 @@ func (x *ListQuarantinedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuarantinedResponse.ProtoReflect.Descriptor instead.
 func (*ListQuarantinedResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListQuarantinedResponse) GetWrites() []*QuarantinedWrite {
@@ -1745,7 +1830,7 @@ type QuarantinedWrite struct {
 
 func (x *QuarantinedWrite) Reset() {
 	*x = QuarantinedWrite{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[24]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1842,7 @@ func (x *QuarantinedWrite) String() string {
 func (*QuarantinedWrite) ProtoMessage() {}
 
 func (x *QuarantinedWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[24]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1855,7 @@ func (x *QuarantinedWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinedWrite.ProtoReflect.Descriptor instead.
 func (*QuarantinedWrite) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QuarantinedWrite) GetId() string {
@@ -1823,7 +1908,7 @@ type ReviewQuarantinedRequest struct {
 
 func (x *ReviewQuarantinedRequest) Reset() {
 	*x = ReviewQuarantinedRequest{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[25]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +1920,7 @@ func (x *ReviewQuarantinedRequest) String() string {
 func (*ReviewQuarantinedRequest) ProtoMessage() {}
 
 func (x *ReviewQuarantinedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[25]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +1933,7 @@ func (x *ReviewQuarantinedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewQuarantinedRequest.ProtoReflect.Descriptor instead.
 func (*ReviewQuarantinedRequest) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReviewQuarantinedRequest) GetNamespace() string {
@@ -1887,7 +1972,7 @@ type ReviewQuarantinedResponse struct {
 
 func (x *ReviewQuarantinedResponse) Reset() {
 	*x = ReviewQuarantinedResponse{}
-	mi := &file_memory_service_v1_admin_proto_msgTypes[26]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1984,7 @@ func (x *ReviewQuarantinedResponse) String() string {
 func (*ReviewQuarantinedResponse) ProtoMessage() {}
 
 func (x *ReviewQuarantinedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_memory_service_v1_admin_proto_msgTypes[26]
+	mi := &file_memory_service_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +1997,7 @@ func (x *ReviewQuarantinedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewQuarantinedResponse.ProtoReflect.Descriptor instead.
 func (*ReviewQuarantinedResponse) Descriptor() ([]byte, []int) {
-	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_memory_service_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReviewQuarantinedResponse) GetItemCount() int32 {
@@ -1998,9 +2083,10 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x10expected_version\x18\x05 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
 	"\x11_expected_version\"[\n" +
 	"\x17UpdateNamespaceResponse\x12@\n" +
-	"\bsettings\x18\x01 \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\"8\n" +
+	"\bsettings\x18\x01 \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\"]\n" +
 	"\x18GetNamespaceStatsRequest\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xef\x03\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12#\n" +
+	"\rinclude_usage\x18\x02 \x01(\bR\fincludeUsage\"\xa8\x04\n" +
 	"\x19GetNamespaceStatsResponse\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x1d\n" +
@@ -2016,7 +2102,14 @@ const file_memory_service_v1_admin_proto_rawDesc = "" +
 	"\x05index\x18\t \x01(\v2\x1d.memory_service.v1.IndexStatsR\x05index\x12#\n" +
 	"\rpending_count\x18\n" +
 	" \x01(\x03R\fpendingCount\x12@\n" +
-	"\bsettings\x18\v \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\"\xba\x01\n" +
+	"\bsettings\x18\v \x01(\v2$.memory_service.v1.NamespaceSettingsR\bsettings\x127\n" +
+	"\x05usage\x18\f \x01(\v2!.memory_service.v1.NamespaceUsageR\x05usage\"\x9d\x01\n" +
+	"\x0eNamespaceUsage\x12\x1d\n" +
+	"\n" +
+	"byte_count\x18\x01 \x01(\x03R\tbyteCount\x12\x1d\n" +
+	"\n" +
+	"call_count\x18\x02 \x01(\x03R\tcallCount\x12M\n" +
+	"\x15call_count_start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x12callCountStartTime\"\xba\x01\n" +
 	"\n" +
 	"IndexStats\x12\x16\n" +
 	"\x06loaded\x18\x01 \x01(\bR\x06loaded\x12\x12\n" +
@@ -2125,7 +2218,7 @@ func file_memory_service_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_memory_service_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_memory_service_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_memory_service_v1_admin_proto_goTypes = []any{
 	(QuarantineDecision)(0),           // 0: memory_service.v1.QuarantineDecision
 	(*GetInfoRequest)(nil),            // 1: memory_service.v1.GetInfoRequest
@@ -2139,79 +2232,82 @@ var file_memory_service_v1_admin_proto_goTypes = []any{
 	(*UpdateNamespaceResponse)(nil),   // 9: memory_service.v1.UpdateNamespaceResponse
 	(*GetNamespaceStatsRequest)(nil),  // 10: memory_service.v1.GetNamespaceStatsRequest
 	(*GetNamespaceStatsResponse)(nil), // 11: memory_service.v1.GetNamespaceStatsResponse
-	(*IndexStats)(nil),                // 12: memory_service.v1.IndexStats
-	(*DeleteNamespaceRequest)(nil),    // 13: memory_service.v1.DeleteNamespaceRequest
-	(*DeleteNamespaceResponse)(nil),   // 14: memory_service.v1.DeleteNamespaceResponse
-	(*FlushRequest)(nil),              // 15: memory_service.v1.FlushRequest
-	(*FlushResponse)(nil),             // 16: memory_service.v1.FlushResponse
-	(*BackupRequest)(nil),             // 17: memory_service.v1.BackupRequest
-	(*BackupResponse)(nil),            // 18: memory_service.v1.BackupResponse
-	(*ReembedRequest)(nil),            // 19: memory_service.v1.ReembedRequest
-	(*ReembedResponse)(nil),           // 20: memory_service.v1.ReembedResponse
-	(*UndoWritesRequest)(nil),         // 21: memory_service.v1.UndoWritesRequest
-	(*UndoWritesResponse)(nil),        // 22: memory_service.v1.UndoWritesResponse
-	(*ListQuarantinedRequest)(nil),    // 23: memory_service.v1.ListQuarantinedRequest
-	(*ListQuarantinedResponse)(nil),   // 24: memory_service.v1.ListQuarantinedResponse
-	(*QuarantinedWrite)(nil),          // 25: memory_service.v1.QuarantinedWrite
-	(*ReviewQuarantinedRequest)(nil),  // 26: memory_service.v1.ReviewQuarantinedRequest
-	(*ReviewQuarantinedResponse)(nil), // 27: memory_service.v1.ReviewQuarantinedResponse
-	nil,                               // 28: memory_service.v1.GetInfoResponse.LimitsEntry
-	(*timestamppb.Timestamp)(nil),     // 29: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 30: google.protobuf.Duration
-	(*fieldmaskpb.FieldMask)(nil),     // 31: google.protobuf.FieldMask
-	(*MemoryItem)(nil),                // 32: memory_service.v1.MemoryItem
-	(*Degradation)(nil),               // 33: memory_service.v1.Degradation
+	(*NamespaceUsage)(nil),            // 12: memory_service.v1.NamespaceUsage
+	(*IndexStats)(nil),                // 13: memory_service.v1.IndexStats
+	(*DeleteNamespaceRequest)(nil),    // 14: memory_service.v1.DeleteNamespaceRequest
+	(*DeleteNamespaceResponse)(nil),   // 15: memory_service.v1.DeleteNamespaceResponse
+	(*FlushRequest)(nil),              // 16: memory_service.v1.FlushRequest
+	(*FlushResponse)(nil),             // 17: memory_service.v1.FlushResponse
+	(*BackupRequest)(nil),             // 18: memory_service.v1.BackupRequest
+	(*BackupResponse)(nil),            // 19: memory_service.v1.BackupResponse
+	(*ReembedRequest)(nil),            // 20: memory_service.v1.ReembedRequest
+	(*ReembedResponse)(nil),           // 21: memory_service.v1.ReembedResponse
+	(*UndoWritesRequest)(nil),         // 22: memory_service.v1.UndoWritesRequest
+	(*UndoWritesResponse)(nil),        // 23: memory_service.v1.UndoWritesResponse
+	(*ListQuarantinedRequest)(nil),    // 24: memory_service.v1.ListQuarantinedRequest
+	(*ListQuarantinedResponse)(nil),   // 25: memory_service.v1.ListQuarantinedResponse
+	(*QuarantinedWrite)(nil),          // 26: memory_service.v1.QuarantinedWrite
+	(*ReviewQuarantinedRequest)(nil),  // 27: memory_service.v1.ReviewQuarantinedRequest
+	(*ReviewQuarantinedResponse)(nil), // 28: memory_service.v1.ReviewQuarantinedResponse
+	nil,                               // 29: memory_service.v1.GetInfoResponse.LimitsEntry
+	(*timestamppb.Timestamp)(nil),     // 30: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 31: google.protobuf.Duration
+	(*fieldmaskpb.FieldMask)(nil),     // 32: google.protobuf.FieldMask
+	(*MemoryItem)(nil),                // 33: memory_service.v1.MemoryItem
+	(*Degradation)(nil),               // 34: memory_service.v1.Degradation
 }
 var file_memory_service_v1_admin_proto_depIdxs = []int32{
-	29, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
-	28, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
+	30, // 0: memory_service.v1.GetInfoResponse.start_time:type_name -> google.protobuf.Timestamp
+	29, // 1: memory_service.v1.GetInfoResponse.limits:type_name -> memory_service.v1.GetInfoResponse.LimitsEntry
 	3,  // 2: memory_service.v1.GetInfoResponse.backup:type_name -> memory_service.v1.BackupProgress
 	6,  // 3: memory_service.v1.ListNamespacesResponse.namespaces:type_name -> memory_service.v1.NamespaceSummary
-	29, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
+	30, // 4: memory_service.v1.NamespaceSummary.create_time:type_name -> google.protobuf.Timestamp
 	7,  // 5: memory_service.v1.NamespaceSummary.settings:type_name -> memory_service.v1.NamespaceSettings
-	30, // 6: memory_service.v1.NamespaceSettings.default_ttl:type_name -> google.protobuf.Duration
-	30, // 7: memory_service.v1.UpdateNamespaceRequest.default_ttl:type_name -> google.protobuf.Duration
-	31, // 8: memory_service.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	31, // 6: memory_service.v1.NamespaceSettings.default_ttl:type_name -> google.protobuf.Duration
+	31, // 7: memory_service.v1.UpdateNamespaceRequest.default_ttl:type_name -> google.protobuf.Duration
+	32, // 8: memory_service.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
 	7,  // 9: memory_service.v1.UpdateNamespaceResponse.settings:type_name -> memory_service.v1.NamespaceSettings
-	29, // 10: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
-	12, // 11: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
+	30, // 10: memory_service.v1.GetNamespaceStatsResponse.create_time:type_name -> google.protobuf.Timestamp
+	13, // 11: memory_service.v1.GetNamespaceStatsResponse.index:type_name -> memory_service.v1.IndexStats
 	7,  // 12: memory_service.v1.GetNamespaceStatsResponse.settings:type_name -> memory_service.v1.NamespaceSettings
-	30, // 13: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
-	30, // 14: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
-	29, // 15: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
-	25, // 16: memory_service.v1.ListQuarantinedResponse.writes:type_name -> memory_service.v1.QuarantinedWrite
-	29, // 17: memory_service.v1.QuarantinedWrite.create_time:type_name -> google.protobuf.Timestamp
-	29, // 18: memory_service.v1.QuarantinedWrite.expire_time:type_name -> google.protobuf.Timestamp
-	32, // 19: memory_service.v1.QuarantinedWrite.items:type_name -> memory_service.v1.MemoryItem
-	0,  // 20: memory_service.v1.ReviewQuarantinedRequest.decision:type_name -> memory_service.v1.QuarantineDecision
-	33, // 21: memory_service.v1.ReviewQuarantinedResponse.degraded:type_name -> memory_service.v1.Degradation
-	1,  // 22: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
-	4,  // 23: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
-	10, // 24: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
-	8,  // 25: memory_service.v1.AdminService.UpdateNamespace:input_type -> memory_service.v1.UpdateNamespaceRequest
-	13, // 26: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
-	15, // 27: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
-	17, // 28: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
-	19, // 29: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
-	21, // 30: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
-	23, // 31: memory_service.v1.AdminService.ListQuarantined:input_type -> memory_service.v1.ListQuarantinedRequest
-	26, // 32: memory_service.v1.AdminService.ReviewQuarantined:input_type -> memory_service.v1.ReviewQuarantinedRequest
-	2,  // 33: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
-	5,  // 34: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
-	11, // 35: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
-	9,  // 36: memory_service.v1.AdminService.UpdateNamespace:output_type -> memory_service.v1.UpdateNamespaceResponse
-	14, // 37: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
-	16, // 38: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
-	18, // 39: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
-	20, // 40: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
-	22, // 41: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
-	24, // 42: memory_service.v1.AdminService.ListQuarantined:output_type -> memory_service.v1.ListQuarantinedResponse
-	27, // 43: memory_service.v1.AdminService.ReviewQuarantined:output_type -> memory_service.v1.ReviewQuarantinedResponse
-	33, // [33:44] is the sub-list for method output_type
-	22, // [22:33] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	12, // 13: memory_service.v1.GetNamespaceStatsResponse.usage:type_name -> memory_service.v1.NamespaceUsage
+	30, // 14: memory_service.v1.NamespaceUsage.call_count_start_time:type_name -> google.protobuf.Timestamp
+	31, // 15: memory_service.v1.FlushResponse.duration:type_name -> google.protobuf.Duration
+	31, // 16: memory_service.v1.BackupResponse.duration:type_name -> google.protobuf.Duration
+	30, // 17: memory_service.v1.UndoWritesRequest.since:type_name -> google.protobuf.Timestamp
+	26, // 18: memory_service.v1.ListQuarantinedResponse.writes:type_name -> memory_service.v1.QuarantinedWrite
+	30, // 19: memory_service.v1.QuarantinedWrite.create_time:type_name -> google.protobuf.Timestamp
+	30, // 20: memory_service.v1.QuarantinedWrite.expire_time:type_name -> google.protobuf.Timestamp
+	33, // 21: memory_service.v1.QuarantinedWrite.items:type_name -> memory_service.v1.MemoryItem
+	0,  // 22: memory_service.v1.ReviewQuarantinedRequest.decision:type_name -> memory_service.v1.QuarantineDecision
+	34, // 23: memory_service.v1.ReviewQuarantinedResponse.degraded:type_name -> memory_service.v1.Degradation
+	1,  // 24: memory_service.v1.AdminService.GetInfo:input_type -> memory_service.v1.GetInfoRequest
+	4,  // 25: memory_service.v1.AdminService.ListNamespaces:input_type -> memory_service.v1.ListNamespacesRequest
+	10, // 26: memory_service.v1.AdminService.GetNamespaceStats:input_type -> memory_service.v1.GetNamespaceStatsRequest
+	8,  // 27: memory_service.v1.AdminService.UpdateNamespace:input_type -> memory_service.v1.UpdateNamespaceRequest
+	14, // 28: memory_service.v1.AdminService.DeleteNamespace:input_type -> memory_service.v1.DeleteNamespaceRequest
+	16, // 29: memory_service.v1.AdminService.Flush:input_type -> memory_service.v1.FlushRequest
+	18, // 30: memory_service.v1.AdminService.Backup:input_type -> memory_service.v1.BackupRequest
+	20, // 31: memory_service.v1.AdminService.Reembed:input_type -> memory_service.v1.ReembedRequest
+	22, // 32: memory_service.v1.AdminService.UndoWrites:input_type -> memory_service.v1.UndoWritesRequest
+	24, // 33: memory_service.v1.AdminService.ListQuarantined:input_type -> memory_service.v1.ListQuarantinedRequest
+	27, // 34: memory_service.v1.AdminService.ReviewQuarantined:input_type -> memory_service.v1.ReviewQuarantinedRequest
+	2,  // 35: memory_service.v1.AdminService.GetInfo:output_type -> memory_service.v1.GetInfoResponse
+	5,  // 36: memory_service.v1.AdminService.ListNamespaces:output_type -> memory_service.v1.ListNamespacesResponse
+	11, // 37: memory_service.v1.AdminService.GetNamespaceStats:output_type -> memory_service.v1.GetNamespaceStatsResponse
+	9,  // 38: memory_service.v1.AdminService.UpdateNamespace:output_type -> memory_service.v1.UpdateNamespaceResponse
+	15, // 39: memory_service.v1.AdminService.DeleteNamespace:output_type -> memory_service.v1.DeleteNamespaceResponse
+	17, // 40: memory_service.v1.AdminService.Flush:output_type -> memory_service.v1.FlushResponse
+	19, // 41: memory_service.v1.AdminService.Backup:output_type -> memory_service.v1.BackupResponse
+	21, // 42: memory_service.v1.AdminService.Reembed:output_type -> memory_service.v1.ReembedResponse
+	23, // 43: memory_service.v1.AdminService.UndoWrites:output_type -> memory_service.v1.UndoWritesResponse
+	25, // 44: memory_service.v1.AdminService.ListQuarantined:output_type -> memory_service.v1.ListQuarantinedResponse
+	28, // 45: memory_service.v1.AdminService.ReviewQuarantined:output_type -> memory_service.v1.ReviewQuarantinedResponse
+	35, // [35:46] is the sub-list for method output_type
+	24, // [24:35] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_memory_service_v1_admin_proto_init() }
@@ -2227,7 +2323,7 @@ func file_memory_service_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_memory_service_v1_admin_proto_rawDesc), len(file_memory_service_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

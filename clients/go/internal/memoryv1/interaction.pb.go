@@ -339,8 +339,8 @@ type StoreInteractionRequest struct {
 	Sender string `protobuf:"bytes,2,opt,name=sender,proto3" json:"sender,omitempty"`
 	// The text of the message. Required. At most 64 KiB.
 	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
-	// When it was said. Unset: now. UTC, stored to the microsecond. Used to filter, never to order: the
-	// newest message is the one written last.
+	// When it was said. Unset: now. UTC, stored to the microsecond. Used to filter, and by
+	// RetrieveLastInteractions to order.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The conversation that it belongs to. Empty: none. At most 256 bytes.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -552,7 +552,12 @@ type StoreResponseRequest struct {
 	// How long it lives from now. Unset: until it is deleted. Must be positive.
 	Ttl *durationpb.Duration `protobuf:"bytes,11,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,12,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,12,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Store the response even if its message does not exist yet. Reads link it to the message with the id
+	// in_response_to, or to the first message that matches original_message and was stored after the
+	// response. It does not take the message's session, and deleting the message does not delete it. False:
+	// such a response is rejected.
+	AllowMissing  bool `protobuf:"varint,13,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -669,6 +674,13 @@ func (x *StoreResponseRequest) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *StoreResponseRequest) GetAllowMissing() bool {
+	if x != nil {
+		return x.AllowMissing
+	}
+	return false
 }
 
 // StoreResponseResponse is the result of StoreResponse.
@@ -1594,7 +1606,7 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	"\x18StoreInteractionResponse\x12@\n" +
 	"\vinteraction\x18\x01 \x01(\v2\x1e.memory_service.v1.InteractionR\vinteraction\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12:\n" +
-	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xd0\x04\n" +
+	"\bdegraded\x18\x03 \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\"\xf5\x04\n" +
 	"\x14StoreResponseRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\x12$\n" +
@@ -1611,7 +1623,8 @@ const file_memory_service_v1_interaction_proto_rawDesc = "" +
 	" \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12+\n" +
 	"\x03ttl\x18\v \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\f \x01(\tR\trequestId\x1a9\n" +
+	"request_id\x18\f \x01(\tR\trequestId\x12#\n" +
+	"\rallow_missing\x18\r \x01(\bR\fallowMissing\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb1\x01\n" +

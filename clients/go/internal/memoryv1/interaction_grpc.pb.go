@@ -42,8 +42,8 @@ type InteractionServiceClient interface {
 	// `request_id`.
 	StoreInteraction(ctx context.Context, in *StoreInteractionRequest, opts ...grpc.CallOption) (*StoreInteractionResponse, error)
 	// StoreResponse writes a response of the agent, linked to its message by id. A message may have
-	// several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
-	// to retry with a `request_id`.
+	// several responses. Errors: ITEM_NOT_FOUND if the message does not exist and `allow_missing` is not
+	// set, ITEM_ALREADY_EXISTS. Safe to retry with a `request_id`.
 	StoreResponse(ctx context.Context, in *StoreResponseRequest, opts ...grpc.CallOption) (*StoreResponseResponse, error)
 	// StoreReflection writes a reflection of the agent on its own behaviour. Errors: ITEM_ALREADY_EXISTS.
 	// Safe to retry with a `request_id`.
@@ -130,8 +130,8 @@ type InteractionServiceServer interface {
 	// `request_id`.
 	StoreInteraction(context.Context, *StoreInteractionRequest) (*StoreInteractionResponse, error)
 	// StoreResponse writes a response of the agent, linked to its message by id. A message may have
-	// several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
-	// to retry with a `request_id`.
+	// several responses. Errors: ITEM_NOT_FOUND if the message does not exist and `allow_missing` is not
+	// set, ITEM_ALREADY_EXISTS. Safe to retry with a `request_id`.
 	StoreResponse(context.Context, *StoreResponseRequest) (*StoreResponseResponse, error)
 	// StoreReflection writes a reflection of the agent on its own behaviour. Errors: ITEM_ALREADY_EXISTS.
 	// Safe to retry with a `request_id`.

@@ -1256,7 +1256,9 @@ type DeleteDocumentRequest struct {
 	// Delete only if this is the document's current version. Unset: delete unconditionally.
 	ExpectedVersion *int64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from the document or its fragments, as in DeleteRequest.
+	KeepDerived   bool `protobuf:"varint,5,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1319,13 +1321,22 @@ func (x *DeleteDocumentRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteDocumentRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteDocumentResponse is the result of DeleteDocument.
 type DeleteDocumentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of fragments removed.
 	RemovedFragmentCount int64 `protobuf:"varint,1,opt,name=removed_fragment_count,json=removedFragmentCount,proto3" json:"removed_fragment_count,omitempty"`
 	// The revision of the namespace after the deletion.
-	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Number of further items that were removed because they were made only from these.
+	DerivedCount  int64 `protobuf:"varint,3,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1370,6 +1381,13 @@ func (x *DeleteDocumentResponse) GetRemovedFragmentCount() int64 {
 func (x *DeleteDocumentResponse) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *DeleteDocumentResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
 	}
 	return 0
 }
@@ -1841,17 +1859,19 @@ const file_memory_service_v1_knowledge_proto_rawDesc = "" +
 	"\x15ListDocumentsResponse\x129\n" +
 	"\tdocuments\x18\x01 \x03(\v2\x1b.memory_service.v1.DocumentR\tdocuments\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision\"\xa9\x01\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\"\xcc\x01\n" +
 	"\x15DeleteDocumentRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12.\n" +
 	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestIdB\x13\n" +
-	"\x11_expected_version\"j\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\x05 \x01(\bR\vkeepDerivedB\x13\n" +
+	"\x11_expected_version\"\x8f\x01\n" +
 	"\x16DeleteDocumentResponse\x124\n" +
 	"\x16removed_fragment_count\x18\x01 \x01(\x03R\x14removedFragmentCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"\x86\x06\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12#\n" +
+	"\rderived_count\x18\x03 \x01(\x03R\fderivedCount\"\x86\x06\n" +
 	"\x16SearchFragmentsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x19\n" +

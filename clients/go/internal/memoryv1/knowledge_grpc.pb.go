@@ -51,7 +51,8 @@ type KnowledgeServiceClient interface {
 	// ListDocuments pages through the documents of a namespace in the order in which they were first added.
 	// Texts are omitted.
 	ListDocuments(ctx context.Context, in *ListDocumentsRequest, opts ...grpc.CallOption) (*ListDocumentsResponse, error)
-	// DeleteDocument removes a document and all its fragments from the records and every index.
+	// DeleteDocument removes a document and all its fragments, and what was made only from these, from the
+	// records and every index.
 	// Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteDocument(ctx context.Context, in *DeleteDocumentRequest, opts ...grpc.CallOption) (*DeleteDocumentResponse, error)
 	// SearchFragments returns the fragments that best match a text, best first.
@@ -150,7 +151,8 @@ type KnowledgeServiceServer interface {
 	// ListDocuments pages through the documents of a namespace in the order in which they were first added.
 	// Texts are omitted.
 	ListDocuments(context.Context, *ListDocumentsRequest) (*ListDocumentsResponse, error)
-	// DeleteDocument removes a document and all its fragments from the records and every index.
+	// DeleteDocument removes a document and all its fragments, and what was made only from these, from the
+	// records and every index.
 	// Errors: DOCUMENT_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteDocument(context.Context, *DeleteDocumentRequest) (*DeleteDocumentResponse, error)
 	// SearchFragments returns the fragments that best match a text, best first.

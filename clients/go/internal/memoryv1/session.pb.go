@@ -47,7 +47,10 @@ type Session struct {
 	// When title, labels or metadata were last set. Unset: never. Set by the server. UTC.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// The session that this one was copied from. Unset: none. Set by the server.
-	ForkedFrom    *SessionOrigin `protobuf:"bytes,10,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
+	ForkedFrom *SessionOrigin `protobuf:"bytes,10,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
+	// The names of speakers and senders in the newest 1000 items, in the order of their first of these; at
+	// most 100. Set by GetSession only.
+	Participants  []string `protobuf:"bytes,11,rep,name=participants,proto3" json:"participants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -148,6 +151,13 @@ func (x *Session) GetUpdateTime() *timestamppb.Timestamp {
 func (x *Session) GetForkedFrom() *SessionOrigin {
 	if x != nil {
 		return x.ForkedFrom
+	}
+	return nil
+}
+
+func (x *Session) GetParticipants() []string {
+	if x != nil {
+		return x.Participants
 	}
 	return nil
 }
@@ -950,7 +960,7 @@ var File_memory_service_v1_session_proto protoreflect.FileDescriptor
 
 const file_memory_service_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1fmemory_service/v1/session.proto\x12\x11memory_service.v1\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\x9b\x04\n" +
+	"\x1fmemory_service/v1/session.proto\x12\x11memory_service.v1\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/memory.proto\"\xbf\x04\n" +
 	"\aSession\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -967,7 +977,8 @@ const file_memory_service_v1_session_proto_rawDesc = "" +
 	"updateTime\x12A\n" +
 	"\vforked_from\x18\n" +
 	" \x01(\v2 .memory_service.v1.SessionOriginR\n" +
-	"forkedFrom\x1a9\n" +
+	"forkedFrom\x12\"\n" +
+	"\fparticipants\x18\v \x03(\tR\fparticipants\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +

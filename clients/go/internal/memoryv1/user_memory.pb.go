@@ -2028,7 +2028,9 @@ type DeleteMemoryRequest struct {
 	// they stay in the history, and none of them holds again.
 	IncludeHistory bool `protobuf:"varint,4,opt,name=include_history,json=includeHistory,proto3" json:"include_history,omitempty"`
 	// Makes a retry safe, as in AddRequest.
-	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Keep what was made only from the removed memories, as in DeleteRequest.
+	KeepDerived   bool `protobuf:"varint,6,opt,name=keep_derived,json=keepDerived,proto3" json:"keep_derived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2098,13 +2100,22 @@ func (x *DeleteMemoryRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteMemoryRequest) GetKeepDerived() bool {
+	if x != nil {
+		return x.KeepDerived
+	}
+	return false
+}
+
 // DeleteMemoryResponse is the result of DeleteMemory.
 type DeleteMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of memories removed.
 	RemovedCount int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
 	// The revision of the namespace after the deletion.
-	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Number of further items that were removed because they were made only from these.
+	DerivedCount  int64 `protobuf:"varint,3,opt,name=derived_count,json=derivedCount,proto3" json:"derived_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2149,6 +2160,13 @@ func (x *DeleteMemoryResponse) GetRemovedCount() int64 {
 func (x *DeleteMemoryResponse) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *DeleteMemoryResponse) GetDerivedCount() int64 {
+	if x != nil {
+		return x.DerivedCount
 	}
 	return 0
 }
@@ -3315,18 +3333,20 @@ const file_memory_service_v1_user_memory_proto_rawDesc = "" +
 	"\bfailures\x18\x06 \x03(\v2\".memory_service.v1.DecisionFailureR\bfailures\x128\n" +
 	"\tllm_usage\x18\a \x01(\v2\x1b.memory_service.v1.LlmUsageR\bllmUsage\x12:\n" +
 	"\bdegraded\x18\b \x03(\v2\x1e.memory_service.v1.DegradationR\bdegraded\x12\x1a\n" +
-	"\brevision\x18\t \x01(\x03R\brevision\"\xd0\x01\n" +
+	"\brevision\x18\t \x01(\x03R\brevision\"\xf3\x01\n" +
 	"\x13DeleteMemoryRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12.\n" +
 	"\x10expected_version\x18\x03 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12'\n" +
 	"\x0finclude_history\x18\x04 \x01(\bR\x0eincludeHistory\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x05 \x01(\tR\trequestIdB\x13\n" +
-	"\x11_expected_version\"W\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x12!\n" +
+	"\fkeep_derived\x18\x06 \x01(\bR\vkeepDerivedB\x13\n" +
+	"\x11_expected_version\"|\n" +
 	"\x14DeleteMemoryResponse\x12#\n" +
 	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\"\x88\x05\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12#\n" +
+	"\rderived_count\x18\x03 \x01(\x03R\fderivedCount\"\x88\x05\n" +
 	"\x1bGetPreloadedMemoriesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\"\n" +
 	"\n" +

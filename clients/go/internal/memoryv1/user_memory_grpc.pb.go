@@ -56,7 +56,8 @@ type UserMemoryServiceClient interface {
 	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only if
 	// `decide_by` requires the language model. Safe to retry with a `request_id`.
 	UpdateMemory(ctx context.Context, in *UpdateMemoryRequest, opts ...grpc.CallOption) (*UpdateMemoryResponse, error)
-	// DeleteMemory removes a memory with its earlier versions from the records and every index.
+	// DeleteMemory removes a memory with its earlier versions, and with what was made only from it, from the
+	// records and every index.
 	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteMemory(ctx context.Context, in *DeleteMemoryRequest, opts ...grpc.CallOption) (*DeleteMemoryResponse, error)
 	// GetPreloadedMemories returns the memories of the important categories, most important first, also as
@@ -190,7 +191,8 @@ type UserMemoryServiceServer interface {
 	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED); LLM_REQUIRED and LLM_UNAVAILABLE, only if
 	// `decide_by` requires the language model. Safe to retry with a `request_id`.
 	UpdateMemory(context.Context, *UpdateMemoryRequest) (*UpdateMemoryResponse, error)
-	// DeleteMemory removes a memory with its earlier versions from the records and every index.
+	// DeleteMemory removes a memory with its earlier versions, and with what was made only from it, from the
+	// records and every index.
 	// Errors: MEMORY_NOT_FOUND, VERSION_MISMATCH (ABORTED).
 	DeleteMemory(context.Context, *DeleteMemoryRequest) (*DeleteMemoryResponse, error)
 	// GetPreloadedMemories returns the memories of the important categories, most important first, also as

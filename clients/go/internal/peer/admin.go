@@ -114,8 +114,12 @@ func updateNamespace(client *memory.Client, in *fields) call {
 
 func getNamespaceStats(client *memory.Client, in *fields) call {
 	client = scoped(client, in)
+	var options []memory.StatsOption
+	if in.flag("include_usage") {
+		options = append(options, memory.WithUsage())
+	}
 	return func(ctx context.Context) (proto.Message, error) {
-		stats, err := client.NamespaceStats(ctx)
+		stats, err := client.NamespaceStats(ctx, options...)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +142,19 @@ func getNamespaceStats(client *memory.Client, in *fields) call {
 			},
 			PendingCount: stats.PendingCount,
 			Settings:     settingsOf(stats.Settings),
+			Usage:        namespaceUsageOf(stats.Usage),
 		}, nil
+	}
+}
+
+func namespaceUsageOf(usage *memory.NamespaceUsage) *memoryv1.NamespaceUsage {
+	if usage == nil {
+		return nil
+	}
+	return &memoryv1.NamespaceUsage{
+		ByteCount:          usage.ByteCount,
+		CallCount:          usage.CallCount,
+		CallCountStartTime: timeOf(usage.CallCountStartTime),
 	}
 }
 

@@ -15,8 +15,9 @@ func deleteWhere(client *memory.Client, in *fields) call {
 		options = append(options, memory.WithDryRun())
 	}
 	return func(ctx context.Context) (proto.Message, error) {
-		deleted, err := client.DeleteWhere(ctx, conditions, options...)
-		return &memoryv1.DeleteWhereResponse{DeletedCount: deleted}, err
+		var derived int64
+		deleted, err := client.DeleteWhere(ctx, conditions, append(options, memory.WithDerivedCount(&derived))...)
+		return &memoryv1.DeleteWhereResponse{DeletedCount: deleted, DerivedCount: derived}, err
 	}
 }
 

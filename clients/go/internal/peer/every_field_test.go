@@ -34,7 +34,7 @@ var notSent = []string{
 	"Document.size_bytes", "Document.preview", "Document.revision", "Document.provenance",
 	"OriginalMessage.provenance",
 	"Session.item_count", "Session.first_time", "Session.last_time", "Session.version", "Session.update_time",
-	"Session.forked_from",
+	"Session.forked_from", "Session.participants",
 }
 
 // notReturned are the fields of responses that the client does not return: those of pages, which it
@@ -45,8 +45,6 @@ var notReturned = []string{
 	"ListDocumentsResponse.revision", "ListFilesResponse.revision",
 	"AddResponse.skipped", "BatchAddResponse.skipped_count", "DeleteWhereResponse.revision",
 	"ListSessionsResponse.revision", "DeleteSessionResponse.revision",
-	// Only WriteResult has it.
-	"DeleteResponse.derived_count", "DeleteWhereResponse.derived_count", "DeleteSessionResponse.derived_count",
 }
 
 // full returns a message with all fields set except those left out.

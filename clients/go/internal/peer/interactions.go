@@ -46,6 +46,7 @@ func storeResponse(client *memory.Client, in *fields) call {
 	options := &memory.StoreResponseOptions{
 		InResponseTo:    in.text("in_response_to"),
 		OriginalMessage: in.child("original_message").originalMessage(),
+		AllowMissing:    in.flag("allow_missing"),
 		Sender:          in.text("sender"),
 		SessionID:       in.text("session_id"),
 		CreateTime:      in.time("create_time"),

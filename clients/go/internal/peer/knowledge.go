@@ -130,13 +130,18 @@ func listDocuments(client *memory.Client, in *fields) call {
 
 func deleteDocument(client *memory.Client, in *fields) call {
 	client, id, write := scoped(client, in), in.text("id"), writeOptions(in)
+	if in.flag("keep_derived") {
+		write = append(write, memory.WithKeepDerived())
+	}
 	return func(ctx context.Context) (proto.Message, error) {
 		removed, err := client.DeleteDocument(ctx, id, write...)
 		if err != nil {
 			return nil, err
 		}
 		return &memoryv1.DeleteDocumentResponse{
-			RemovedFragmentCount: removed.FragmentCount, Revision: removed.Revision,
+			RemovedFragmentCount: removed.FragmentCount,
+			Revision:             removed.Revision,
+			DerivedCount:         removed.DerivedCount,
 		}, nil
 	}
 }

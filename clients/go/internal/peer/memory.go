@@ -261,8 +261,9 @@ func deleteItem(client *memory.Client, in *fields) call {
 		options = append(options, memory.WithKeepDerived())
 	}
 	return func(ctx context.Context) (proto.Message, error) {
-		revision, err := client.Delete(ctx, id, options...)
-		return &memoryv1.DeleteResponse{Revision: revision}, err
+		var derived int64
+		revision, err := client.Delete(ctx, id, append(options, memory.WithDerivedCount(&derived))...)
+		return &memoryv1.DeleteResponse{Revision: revision, DerivedCount: derived}, err
 	}
 }
 

@@ -73,8 +73,9 @@ func deleteSession(client *memory.Client, in *fields) call {
 		write = append(write, memory.WithKeepDerived())
 	}
 	return func(ctx context.Context) (proto.Message, error) {
-		deleted, err := client.DeleteSession(ctx, id, write...)
-		return &memoryv1.DeleteSessionResponse{DeletedCount: deleted}, err
+		var derived int64
+		deleted, err := client.DeleteSession(ctx, id, append(write, memory.WithDerivedCount(&derived))...)
+		return &memoryv1.DeleteSessionResponse{DeletedCount: deleted, DerivedCount: derived}, err
 	}
 }
 
@@ -100,15 +101,16 @@ func forkSession(client *memory.Client, in *fields) call {
 
 func sessionOf(session *memory.Session) *memoryv1.Session {
 	message := &memoryv1.Session{
-		SessionId:  session.ID,
-		Title:      session.Title,
-		Labels:     session.Labels,
-		Metadata:   objectOf(session.Metadata),
-		ItemCount:  session.ItemCount,
-		FirstTime:  timeOf(session.FirstTime),
-		LastTime:   timeOf(session.LastTime),
-		Version:    session.Version,
-		UpdateTime: timeOf(session.UpdateTime),
+		SessionId:    session.ID,
+		Title:        session.Title,
+		Labels:       session.Labels,
+		Metadata:     objectOf(session.Metadata),
+		ItemCount:    session.ItemCount,
+		FirstTime:    timeOf(session.FirstTime),
+		LastTime:     timeOf(session.LastTime),
+		Participants: session.Participants,
+		Version:      session.Version,
+		UpdateTime:   timeOf(session.UpdateTime),
 	}
 	if origin := session.ForkedFrom; origin != nil {
 		message.ForkedFrom = &memoryv1.SessionOrigin{

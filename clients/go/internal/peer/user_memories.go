@@ -193,12 +193,17 @@ func (f *fields) correction() (string, memory.MemoryCorrection) {
 func deleteMemory(client *memory.Client, in *fields) call {
 	client, id, write := scoped(client, in), in.text("id"), writeOptions(in)
 	options := &memory.DeleteMemoryOptions{IncludeHistory: in.flag("include_history")}
+	if in.flag("keep_derived") {
+		write = append(write, memory.WithKeepDerived())
+	}
 	return func(ctx context.Context) (proto.Message, error) {
 		removed, err := client.DeleteMemory(ctx, id, options, write...)
 		if err != nil {
 			return nil, err
 		}
-		return &memoryv1.DeleteMemoryResponse{RemovedCount: removed.Count, Revision: removed.Revision}, nil
+		return &memoryv1.DeleteMemoryResponse{
+			RemovedCount: removed.Count, Revision: removed.Revision, DerivedCount: removed.DerivedCount,
+		}, nil
 	}
 }
 

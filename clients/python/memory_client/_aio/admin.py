@@ -35,13 +35,18 @@ class AdminMethods(Bound):
         """Yield the namespaces in the order of their names, page by page."""
         return self._transport.entries(admin.list_namespaces(prefix, page_size))
 
-    async def namespace_stats(self) -> NamespaceStats:
+    async def namespace_stats(self, *, include_usage: bool = False) -> NamespaceStats:
         """Return the contents of the client's namespace in numbers.
+
+        Args:
+            include_usage: Also return its bytes and calls. The server may read the whole namespace for it.
 
         Raises:
             NotFound: Nothing was ever written to it.
         """
-        return await self._transport.unary(admin.namespace_stats(self._namespace))
+        return await self._transport.unary(
+            admin.namespace_stats(self._namespace, include_usage=include_usage)
+        )
 
     async def update_namespace(
         self,

@@ -10,6 +10,7 @@ from memory_client._aio.transport import Bound
 from memory_client._calls import importing, memory
 from memory_client._calls.memory import as_ttl
 from memory_client._calls.resume import Resumption
+from memory_client.found import Deleted
 from memory_client.messages import Content
 from memory_client.models import (
     Change,
@@ -372,8 +373,10 @@ class MemoryMethods(Bound):
         expected_revision: int | None = None,
         keep_derived: bool = False,
         request_id: str | None = None,
-    ) -> int:
+    ) -> Deleted:
         """Remove an item, and what was made only from it; return the namespace's revision.
+
+        Its `derived_count` is the number of items removed beside this one.
 
         Derived from an item are those that name it as a parent, facts extracted from it, responses,
         reflections and documents, and what was made from these. An item with several parents is removed with

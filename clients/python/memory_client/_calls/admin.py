@@ -18,6 +18,7 @@ from memory_client.models import (
     NamespaceSettings,
     NamespaceStats,
     NamespaceSummary,
+    NamespaceUsage,
     QuarantineDecision,
     QuarantinedWrite,
     Reembedding,
@@ -75,9 +76,9 @@ def list_namespaces(prefix: str, page_size: int) -> Call[Page[NamespaceSummary]]
     return Call(_SERVICE + "ListNamespaces", request, admin_pb2.ListNamespacesResponse, read)
 
 
-def namespace_stats(namespace: str) -> Call[NamespaceStats]:
+def namespace_stats(namespace: str, *, include_usage: bool) -> Call[NamespaceStats]:
     """Call GetNamespaceStats."""
-    request = admin_pb2.GetNamespaceStatsRequest(namespace=namespace)
+    request = admin_pb2.GetNamespaceStatsRequest(namespace=namespace, include_usage=include_usage)
     return Call(_SERVICE + "GetNamespaceStats", request, admin_pb2.GetNamespaceStatsResponse, _stats)
 
 
@@ -102,6 +103,15 @@ def _stats(response: admin_pb2.GetNamespaceStatsResponse) -> NamespaceStats:
         ),
         pending_count=response.pending_count,
         settings=_settings(response.settings) if response.HasField("settings") else None,
+        usage=_usage(response.usage) if response.HasField("usage") else None,
+    )
+
+
+def _usage(proto: admin_pb2.NamespaceUsage) -> NamespaceUsage:
+    return NamespaceUsage(
+        byte_count=proto.byte_count,
+        call_count=proto.call_count,
+        call_count_start_time=time_to(proto, "call_count_start_time"),
     )
 
 

@@ -14,7 +14,7 @@ from memory_client._calls.memory import as_item, set_changes
 from memory_client._gen.memory_service.v1 import memory_pb2
 from memory_client.convert import degraded_to, new_item_from, on_duplicate_number, time_to
 from memory_client.errors import invalid
-from memory_client.found import Found
+from memory_client.found import Deleted, Found
 from memory_client.operations import (
     AddOperation,
     DeleteFileOperation,
@@ -38,15 +38,16 @@ _SETTINGS = {"id", "expected_revision"}
 
 def delete_where(
     namespace: str, conditions: DeleteWhereOperation, dry_run: bool, request_id: str | None
-) -> Call[Page[int]]:
+) -> Call[Page[Deleted]]:
     """Call DeleteWhere for its first page; read the number of deleted items."""
     request = memory_pb2.DeleteWhereRequest(
         namespace=namespace, dry_run=dry_run, request_id=request_id_or_new(request_id)
     )
     _set_conditions(request, conditions)
 
-    def read(response: memory_pb2.DeleteWhereResponse) -> Page[int]:
-        return Page([response.deleted_count], response.next_page_token, response)
+    def read(response: memory_pb2.DeleteWhereResponse) -> Page[Deleted]:
+        deleted = Deleted(response.deleted_count, response.derived_count)
+        return Page([deleted], response.next_page_token, response)
 
     return Call(_SERVICE + "DeleteWhere", request, memory_pb2.DeleteWhereResponse, read)
 

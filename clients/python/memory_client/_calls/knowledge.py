@@ -230,18 +230,19 @@ def list_documents(
 
 
 def delete_document(
-    namespace: str, id: str, *, expected_version: int | None, request_id: str | None
+    namespace: str, id: str, *, expected_version: int | None, keep_derived: bool, request_id: str | None
 ) -> Call[RemovedDocument]:
     """Call DeleteDocument."""
     request = pb.DeleteDocumentRequest(
         namespace=namespace,
         id=id,
         expected_version=expected_version,
+        keep_derived=keep_derived,
         request_id=request_id_or_new(request_id),
     )
 
     def read(response: pb.DeleteDocumentResponse) -> RemovedDocument:
-        return RemovedDocument(response.removed_fragment_count, response.revision)
+        return RemovedDocument(response.removed_fragment_count, response.revision, response.derived_count)
 
     return Call(_SERVICE + "DeleteDocument", request, pb.DeleteDocumentResponse, read)
 

@@ -22,6 +22,7 @@ from memory_client.convert import (
     set_content,
     set_embedding,
 )
+from memory_client.found import Deleted
 from memory_client.messages import Content
 from memory_client.models import (
     Change,
@@ -343,7 +344,7 @@ def _set_field(item: memory_pb2.MemoryItem, field: str, value: Any) -> None:
 
 def delete(
     namespace: str, id: str, expected_revision: int | None, keep_derived: bool, request_id: str | None
-) -> Call[int]:
+) -> Call[Deleted]:
     """Call Delete; read the revision of the namespace."""
     request = memory_pb2.DeleteRequest(
         namespace=namespace,
@@ -353,8 +354,8 @@ def delete(
         request_id=request_id_or_new(request_id),
     )
 
-    def read(response: memory_pb2.DeleteResponse) -> int:
-        return response.revision
+    def read(response: memory_pb2.DeleteResponse) -> Deleted:
+        return Deleted(response.revision, response.derived_count)
 
     return Call(_SERVICE + "Delete", request, memory_pb2.DeleteResponse, read)
 

@@ -8,6 +8,7 @@ from typing import Any
 from memory_client._calls.call import Call, Page, request_id_or_new
 from memory_client._gen.memory_service.v1 import session_pb2 as pb
 from memory_client.convert import degraded_to, time_to
+from memory_client.found import Deleted
 from memory_client.sessions import Session, SessionOrigin
 from memory_client.unset import UNSET, Unset
 from memory_client.values import struct_from, struct_to
@@ -28,6 +29,7 @@ def _session_to(proto: pb.Session, revision: int = 0, degraded: Any = ()) -> Ses
         version=proto.version,
         update_time=time_to(proto, "update_time"),
         forked_from=_origin_to(proto.forked_from) if proto.HasField("forked_from") else None,
+        participants=tuple(proto.participants),
         revision=revision,
         degraded=degraded_to(degraded),
     )
@@ -103,7 +105,7 @@ def update_session(
 
 def delete_session(
     namespace: str, session_id: str, *, keep_derived: bool, request_id: str | None
-) -> Call[Page[int]]:
+) -> Call[Page[Deleted]]:
     """Call DeleteSession for its first page; read the number of deleted items."""
     request = pb.DeleteSessionRequest(
         namespace=namespace,
@@ -112,8 +114,9 @@ def delete_session(
         request_id=request_id_or_new(request_id),
     )
 
-    def read(response: pb.DeleteSessionResponse) -> Page[int]:
-        return Page([response.deleted_count], response.next_page_token, response)
+    def read(response: pb.DeleteSessionResponse) -> Page[Deleted]:
+        deleted = Deleted(response.deleted_count, response.derived_count)
+        return Page([deleted], response.next_page_token, response)
 
     return Call(_SERVICE + "DeleteSession", request, pb.DeleteSessionResponse, read)
 

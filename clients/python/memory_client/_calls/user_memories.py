@@ -248,7 +248,13 @@ def _set_field(memory: pb.UserMemory, field: str, value: Any) -> None:
 
 
 def delete_memory(
-    namespace: str, id: str, *, expected_version: int | None, include_history: bool, request_id: str | None
+    namespace: str,
+    id: str,
+    *,
+    expected_version: int | None,
+    include_history: bool,
+    keep_derived: bool,
+    request_id: str | None,
 ) -> Call[RemovedMemories]:
     """Call DeleteMemory."""
     request = pb.DeleteMemoryRequest(
@@ -256,11 +262,12 @@ def delete_memory(
         id=id,
         expected_version=expected_version,
         include_history=include_history,
+        keep_derived=keep_derived,
         request_id=request_id_or_new(request_id),
     )
 
     def read(response: pb.DeleteMemoryResponse) -> RemovedMemories:
-        return RemovedMemories(response.removed_count, response.revision)
+        return RemovedMemories(response.removed_count, response.revision, response.derived_count)
 
     return Call(_SERVICE + "DeleteMemory", request, pb.DeleteMemoryResponse, read)
 

@@ -36,13 +36,16 @@ class AdminMethods(Bound):
         """Yield the namespaces in the order of their names, page by page."""
         return self._transport.entries(admin.list_namespaces(prefix, page_size))
 
-    def namespace_stats(self) -> NamespaceStats:
+    def namespace_stats(self, *, include_usage: bool = False) -> NamespaceStats:
         """Return the contents of the client's namespace in numbers.
+
+        Args:
+            include_usage: Also return its bytes and calls. The server may read the whole namespace for it.
 
         Raises:
             NotFound: Nothing was ever written to it.
         """
-        return self._transport.unary(admin.namespace_stats(self._namespace))
+        return self._transport.unary(admin.namespace_stats(self._namespace, include_usage=include_usage))
 
     def update_namespace(
         self,

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memory_client._calls import batches
 from memory_client._sync.transport import Bound
-from memory_client.found import Found
+from memory_client.found import Deleted, Found
 from memory_client.models import ItemKind
 from memory_client.operations import DeleteWhereOperation, WriteOperation, WriteResult
 
@@ -28,9 +28,9 @@ class BatchMethods(Bound):
         keep_derived: bool = False,
         dry_run: bool = False,
         request_id: str | None = None,
-    ) -> int:
+    ) -> Deleted:
         """Remove all items that match every condition, and what was made only from them; return the number of
-        those that match.
+        those that match. Its `derived_count` is the number of the others.
 
         At least one condition is required. The server removes up to 10,000 items per call, so several calls
         may be made: if one fails, the items of the earlier ones stay removed. Items that are added after the
@@ -60,7 +60,8 @@ class BatchMethods(Bound):
             keep_derived=keep_derived,
         )
         call = batches.delete_where(self._namespace, conditions, dry_run, request_id)
-        return sum(count for page in self._transport.all_pages(call) for count in page.entries)
+        deleted = [each for page in self._transport.all_pages(call) for each in page.entries]
+        return Deleted(sum(deleted), sum(each.derived_count for each in deleted))
 
     def batch_write(
         self, operations: Iterable[WriteOperation], *, request_id: str | None = None

@@ -37,7 +37,7 @@ class InteractionMethods(Bound):
             sender: The sender, such as a user's id.
             content: The text of the message.
             session_id: The conversation that it belongs to.
-            create_time: When it was said, an aware datetime. None: now. Used to filter, never to order.
+            create_time: When it was said, an aware datetime. None: now.
             labels: For exact matching, as in {"topic": "travel"}.
             metadata: JSON values to keep with it.
             ttl: Time until it expires, a timedelta or seconds. None: never.
@@ -67,6 +67,7 @@ class InteractionMethods(Bound):
         *,
         in_response_to: str = "",
         original_message: OriginalMessage | None = None,
+        allow_missing: bool = False,
         sender: str = "",
         session_id: str = "",
         create_time: datetime | None = None,
@@ -83,6 +84,8 @@ class InteractionMethods(Bound):
             in_response_to: The id of the message that it answers. Empty: see `original_message`.
             original_message: Contents of that message, for callers without its id: the newest message with
                 these contents is linked. If both are missing, the response is not linked.
+            allow_missing: Store the response even if its message does not exist yet. Reads link it to the
+                message with that id, or to the first with these contents that is stored later.
             sender: The agent that answers. Empty: "system".
             session_id: The conversation that it belongs to. Empty: that of the message.
             create_time: When it was said, an aware datetime. None: now.
@@ -93,7 +96,7 @@ class InteractionMethods(Bound):
             request_id: Makes a retry safe: the write is applied once. None: a new id for this call.
 
         Raises:
-            NotFound: There is no such message.
+            NotFound: There is no such message, and `allow_missing` is not set.
             AlreadyExists: An item with this id exists.
         """
         call = interactions.store_response(
@@ -101,6 +104,7 @@ class InteractionMethods(Bound):
             content,
             in_response_to=in_response_to,
             original_message=original_message,
+            allow_missing=allow_missing,
             sender=sender,
             session_id=session_id,
             create_time=create_time,

@@ -183,16 +183,27 @@ class KnowledgeMethods(Bound):
         return self._transport.entries(call)
 
     def delete_document(
-        self, id: str, *, expected_version: int | None = None, request_id: str | None = None
+        self,
+        id: str,
+        *,
+        expected_version: int | None = None,
+        keep_derived: bool = False,
+        request_id: str | None = None,
     ) -> RemovedDocument:
-        """Remove a document and all its fragments.
+        """Remove a document and all its fragments, and what was made only from these.
+
+        `keep_derived` keeps the latter; see `delete`.
 
         Raises:
             NotFound: The namespace has no document with this id.
             Conflict: The document's version is not `expected_version`.
         """
         call = knowledge.delete_document(
-            self._namespace, id, expected_version=expected_version, request_id=request_id
+            self._namespace,
+            id,
+            expected_version=expected_version,
+            keep_derived=keep_derived,
+            request_id=request_id,
         )
         return self._transport.unary(call)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from memory_client._calls import sessions
 from memory_client._sync.transport import Bound
+from memory_client.found import Deleted
 from memory_client.sessions import Session
 from memory_client.unset import UNSET, Unset
 
@@ -79,9 +80,9 @@ class SessionMethods(Bound):
 
     def delete_session(
         self, session_id: str, *, keep_derived: bool = False, request_id: str | None = None
-    ) -> int:
+    ) -> Deleted:
         """Remove a session with all its items and what was made only from them; return the number of items
-        without the latter. A session that does not exist has none.
+        without the latter, which is its `derived_count`. A session that does not exist has none.
 
         The server removes up to 10,000 items per call, so several calls may be made: if one fails, the items
         of the earlier ones stay removed. Items that are added after the first call are kept.
@@ -94,7 +95,8 @@ class SessionMethods(Bound):
         call = sessions.delete_session(
             self._namespace, session_id, keep_derived=keep_derived, request_id=request_id
         )
-        return sum(count for page in self._transport.all_pages(call) for count in page.entries)
+        deleted = [each for page in self._transport.all_pages(call) for each in page.entries]
+        return Deleted(sum(deleted), sum(each.derived_count for each in deleted))
 
     def fork_session(
         self,

@@ -258,12 +258,14 @@ class UserMemoryMethods(Bound):
         *,
         expected_version: int | None = None,
         include_history: bool = False,
+        keep_derived: bool = False,
         request_id: str | None = None,
     ) -> RemovedMemories:
-        """Remove a memory from the records and from every index.
+        """Remove a memory, and what was made only from it, from the records and from every index.
 
         `include_history` also removes the memories that it superseded or was derived from. Otherwise they
-        stay in the history, and none of them holds again.
+        stay in the history, and none of them holds again. `keep_derived` keeps what was made from them; see
+        `delete`.
 
         Raises:
             NotFound: The namespace has no memory with this id.
@@ -274,6 +276,7 @@ class UserMemoryMethods(Bound):
             id,
             expected_version=expected_version,
             include_history=include_history,
+            keep_derived=keep_derived,
             request_id=request_id,
         )
         return self._transport.unary(call)

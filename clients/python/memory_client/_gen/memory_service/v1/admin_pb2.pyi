@@ -127,13 +127,15 @@ class UpdateNamespaceResponse(_message.Message):
     def __init__(self, settings: _Optional[_Union[NamespaceSettings, _Mapping]] = ...) -> None: ...
 
 class GetNamespaceStatsRequest(_message.Message):
-    __slots__ = ("namespace",)
+    __slots__ = ("namespace", "include_usage")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_USAGE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
-    def __init__(self, namespace: _Optional[str] = ...) -> None: ...
+    include_usage: bool
+    def __init__(self, namespace: _Optional[str] = ..., include_usage: bool = ...) -> None: ...
 
 class GetNamespaceStatsResponse(_message.Message):
-    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index", "pending_count", "settings")
+    __slots__ = ("namespace", "revision", "item_count", "state_count", "embedded_count", "embedding_dimension", "embedding_model", "create_time", "index", "pending_count", "settings", "usage")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -145,6 +147,7 @@ class GetNamespaceStatsResponse(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     revision: int
     item_count: int
@@ -156,7 +159,18 @@ class GetNamespaceStatsResponse(_message.Message):
     index: IndexStats
     pending_count: int
     settings: NamespaceSettings
-    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., pending_count: _Optional[int] = ..., settings: _Optional[_Union[NamespaceSettings, _Mapping]] = ...) -> None: ...
+    usage: NamespaceUsage
+    def __init__(self, namespace: _Optional[str] = ..., revision: _Optional[int] = ..., item_count: _Optional[int] = ..., state_count: _Optional[int] = ..., embedded_count: _Optional[int] = ..., embedding_dimension: _Optional[int] = ..., embedding_model: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., pending_count: _Optional[int] = ..., settings: _Optional[_Union[NamespaceSettings, _Mapping]] = ..., usage: _Optional[_Union[NamespaceUsage, _Mapping]] = ...) -> None: ...
+
+class NamespaceUsage(_message.Message):
+    __slots__ = ("byte_count", "call_count", "call_count_start_time")
+    BYTE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CALL_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CALL_COUNT_START_TIME_FIELD_NUMBER: _ClassVar[int]
+    byte_count: int
+    call_count: int
+    call_count_start_time: _timestamp_pb2.Timestamp
+    def __init__(self, byte_count: _Optional[int] = ..., call_count: _Optional[int] = ..., call_count_start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class IndexStats(_message.Message):
     __slots__ = ("loaded", "kind", "graph_count", "exact_count", "memory_bytes", "ef_search")

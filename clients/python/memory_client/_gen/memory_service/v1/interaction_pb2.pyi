@@ -116,7 +116,7 @@ class StoreInteractionResponse(_message.Message):
     def __init__(self, interaction: _Optional[_Union[Interaction, _Mapping]] = ..., revision: _Optional[int] = ..., degraded: _Optional[_Iterable[_Union[_memory_pb2.Degradation, _Mapping]]] = ...) -> None: ...
 
 class StoreResponseRequest(_message.Message):
-    __slots__ = ("namespace", "content", "in_response_to", "original_message", "sender", "create_time", "session_id", "id", "labels", "metadata", "ttl", "request_id")
+    __slots__ = ("namespace", "content", "in_response_to", "original_message", "sender", "create_time", "session_id", "id", "labels", "metadata", "ttl", "request_id", "allow_missing")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +136,7 @@ class StoreResponseRequest(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     content: str
     in_response_to: str
@@ -148,7 +149,8 @@ class StoreResponseRequest(_message.Message):
     metadata: _struct_pb2.Struct
     ttl: _duration_pb2.Duration
     request_id: str
-    def __init__(self, namespace: _Optional[str] = ..., content: _Optional[str] = ..., in_response_to: _Optional[str] = ..., original_message: _Optional[_Union[OriginalMessage, _Mapping]] = ..., sender: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    allow_missing: bool
+    def __init__(self, namespace: _Optional[str] = ..., content: _Optional[str] = ..., in_response_to: _Optional[str] = ..., original_message: _Optional[_Union[OriginalMessage, _Mapping]] = ..., sender: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., request_id: _Optional[str] = ..., allow_missing: bool = ...) -> None: ...
 
 class StoreResponseResponse(_message.Message):
     __slots__ = ("interaction", "revision", "degraded")

@@ -88,8 +88,8 @@ class InteractionServiceServicer(object):
 
     def StoreResponse(self, request, context):
         """StoreResponse writes a response of the agent, linked to its message by id. A message may have
-        several responses. Errors: ITEM_NOT_FOUND if the message does not exist, ITEM_ALREADY_EXISTS. Safe
-        to retry with a `request_id`.
+        several responses. Errors: ITEM_NOT_FOUND if the message does not exist and `allow_missing` is not
+        set, ITEM_ALREADY_EXISTS. Safe to retry with a `request_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file memory_service/v1/admin.proto.
  */
 export const file_memory_service_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi5gIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRITCgtzZXJ2ZXJfbmFtZRgKIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrQBChBOYW1lc3BhY2VTdW1tYXJ5EhEKCW5hbWVzcGFjZRgBIAEoCRISCgppdGVtX2NvdW50GAIgASgDEhAKCHJldmlzaW9uGAMgASgDEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI2CghzZXR0aW5ncxgFIAEoCzIkLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVNldHRpbmdzImcKEU5hbWVzcGFjZVNldHRpbmdzEhEKCXRpbWVfem9uZRgBIAEoCRIuCgtkZWZhdWx0X3R0bBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgd2ZXJzaW9uGAMgASgDItMBChZVcGRhdGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCgl0aW1lX3pvbmUYAiABKAkSLgoLZGVmYXVsdF90dGwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh0KEGV4cGVjdGVkX3ZlcnNpb24YBSABKANIAIgBAUITChFfZXhwZWN0ZWRfdmVyc2lvbiJRChdVcGRhdGVOYW1lc3BhY2VSZXNwb25zZRI2CghzZXR0aW5ncxgBIAEoCzIkLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVNldHRpbmdzIi0KGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAki5QIKGUdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USEQoJbmFtZXNwYWNlGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhIKCml0ZW1fY291bnQYAyABKAMSEwoLc3RhdGVfY291bnQYBCABKAMSFgoOZW1iZWRkZWRfY291bnQYBSABKAMSGwoTZW1iZWRkaW5nX2RpbWVuc2lvbhgGIAEoBRIXCg9lbWJlZGRpbmdfbW9kZWwYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWluZGV4GAkgASgLMh0ubWVtb3J5X3NlcnZpY2UudjEuSW5kZXhTdGF0cxIVCg1wZW5kaW5nX2NvdW50GAogASgDEjYKCHNldHRpbmdzGAsgASgLMiQubWVtb3J5X3NlcnZpY2UudjEuTmFtZXNwYWNlU2V0dGluZ3MifQoKSW5kZXhTdGF0cxIOCgZsb2FkZWQYASABKAgSDAoEa2luZBgCIAEoCRITCgtncmFwaF9jb3VudBgDIAEoAxITCgtleGFjdF9jb3VudBgEIAEoAxIUCgxtZW1vcnlfYnl0ZXMYBSABKAMSEQoJZWZfc2VhcmNoGAYgASgFIisKFkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJIlIKF0RlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlEhoKEnJlbW92ZWRfaXRlbV9jb3VudBgBIAEoAxIbChNyZW1vdmVkX3N0YXRlX2NvdW50GAIgASgDIg4KDEZsdXNoUmVxdWVzdCI8Cg1GbHVzaFJlc3BvbnNlEisKCGR1cmF0aW9uGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIh0KDUJhY2t1cFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKeAQoOQmFja3VwUmVzcG9uc2USDAoEbmFtZRgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEhAKCGNoZWNrc3VtGAMgASgJEhcKD25hbWVzcGFjZV9jb3VudBgEIAEoAxISCgppdGVtX2NvdW50GAUgASgDEisKCGR1cmF0aW9uGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIkMKDlJlZW1iZWRSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIeChZyZXBsYWNlX2NsaWVudF92ZWN0b3JzGAIgASgIIlMKD1JlZW1iZWRSZXNwb25zZRIVCg1wZW5kaW5nX2NvdW50GAEgASgDEhcKD2VtYmVkZGluZ19tb2RlbBgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyKxAQoRVW5kb1dyaXRlc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEg4KBndyaXRlchgCIAEoCRIVCg1jcmVkZW50aWFsX2lkGAMgASgJEhIKCmFueV93cml0ZXIYBCABKAgSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2RyeV9ydW4YBiABKAgSEgoKcmVxdWVzdF9pZBgHIAEoCSKLAQoSVW5kb1dyaXRlc1Jlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMSFgoOcmVzdG9yZWRfY291bnQYAiABKAMSGgoSdW5yZXN0b3JhYmxlX2NvdW50GAMgASgDEhgKEHVucmVzdG9yYWJsZV9pZHMYBCADKAkSEAoIcmV2aXNpb24YBSABKAMiUgoWTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiZwoXTGlzdFF1YXJhbnRpbmVkUmVzcG9uc2USMwoGd3JpdGVzGAEgAygLMiMubWVtb3J5X3NlcnZpY2UudjEuUXVhcmFudGluZWRXcml0ZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkivgEKEFF1YXJhbnRpbmVkV3JpdGUSCgoCaWQYASABKAkSDgoGcmVhc29uGAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoFaXRlbXMYBSADKAsyHS5tZW1vcnlfc2VydmljZS52MS5NZW1vcnlJdGVtInIKGFJldmlld1F1YXJhbnRpbmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkSNwoIZGVjaXNpb24YAyABKA4yJS5tZW1vcnlfc2VydmljZS52MS5RdWFyYW50aW5lRGVjaXNpb24icwoZUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZRISCgppdGVtX2NvdW50GAEgASgFEhAKCHJldmlzaW9uGAIgASgDEjAKCGRlZ3JhZGVkGAMgAygLMh4ubWVtb3J5X3NlcnZpY2UudjEuRGVncmFkYXRpb24qegoSUXVhcmFudGluZURlY2lzaW9uEiMKH1FVQVJBTlRJTkVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIfChtRVUFSQU5USU5FX0RFQ0lTSU9OX1JFTEVBU0UQARIeChpRVUFSQU5USU5FX0RFQ0lTSU9OX0RFTEVURRACMq0ICgxBZG1pblNlcnZpY2USUAoHR2V0SW5mbxIhLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXF1ZXN0GiIubWVtb3J5X3NlcnZpY2UudjEuR2V0SW5mb1Jlc3BvbnNlEmUKDkxpc3ROYW1lc3BhY2VzEigubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GikubWVtb3J5X3NlcnZpY2UudjEuTGlzdE5hbWVzcGFjZXNSZXNwb25zZRJuChFHZXROYW1lc3BhY2VTdGF0cxIrLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBosLm1lbW9yeV9zZXJ2aWNlLnYxLkdldE5hbWVzcGFjZVN0YXRzUmVzcG9uc2USaAoPVXBkYXRlTmFtZXNwYWNlEikubWVtb3J5X3NlcnZpY2UudjEuVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZU5hbWVzcGFjZVJlc3BvbnNlEmgKD0RlbGV0ZU5hbWVzcGFjZRIpLm1lbW9yeV9zZXJ2aWNlLnYxLkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZRJKCgVGbHVzaBIfLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVxdWVzdBogLm1lbW9yeV9zZXJ2aWNlLnYxLkZsdXNoUmVzcG9uc2USTQoGQmFja3VwEiAubWVtb3J5X3NlcnZpY2UudjEuQmFja3VwUmVxdWVzdBohLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlc3BvbnNlElAKB1JlZW1iZWQSIS5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLlJlZW1iZWRSZXNwb25zZRJZCgpVbmRvV3JpdGVzEiQubWVtb3J5X3NlcnZpY2UudjEuVW5kb1dyaXRlc1JlcXVlc3QaJS5tZW1vcnlfc2VydmljZS52MS5VbmRvV3JpdGVzUmVzcG9uc2USaAoPTGlzdFF1YXJhbnRpbmVkEikubWVtb3J5X3NlcnZpY2UudjEuTGlzdFF1YXJhbnRpbmVkUmVxdWVzdBoqLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RRdWFyYW50aW5lZFJlc3BvbnNlEm4KEVJldmlld1F1YXJhbnRpbmVkEisubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXF1ZXN0GiwubWVtb3J5X3NlcnZpY2UudjEuUmV2aWV3UXVhcmFudGluZWRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
+  fileDesc("Ch1tZW1vcnlfc2VydmljZS92MS9hZG1pbi5wcm90bxIRbWVtb3J5X3NlcnZpY2UudjEiEAoOR2V0SW5mb1JlcXVlc3Qi5gIKD0dldEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEg0KBXN0b3JlGAIgASgJEhAKCGVtYmVkZGVyGAMgASgJEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YBCABKAUSCwoDbGxtGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KBmxpbWl0cxgHIAMoCzIuLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZS5MaW1pdHNFbnRyeRIxCgZiYWNrdXAYCCABKAsyIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBQcm9ncmVzcxIQCghyZXJhbmtlchgJIAEoCRITCgtzZXJ2ZXJfbmFtZRgKIAEoCRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIkcKDkJhY2t1cFByb2dyZXNzEgwKBG5hbWUYASABKAkSEgoKZG9uZV9ieXRlcxgCIAEoAxITCgt0b3RhbF9ieXRlcxgDIAEoAyJOChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImoKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USNwoKbmFtZXNwYWNlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVN1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrQBChBOYW1lc3BhY2VTdW1tYXJ5EhEKCW5hbWVzcGFjZRgBIAEoCRISCgppdGVtX2NvdW50GAIgASgDEhAKCHJldmlzaW9uGAMgASgDEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI2CghzZXR0aW5ncxgFIAEoCzIkLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVNldHRpbmdzImcKEU5hbWVzcGFjZVNldHRpbmdzEhEKCXRpbWVfem9uZRgBIAEoCRIuCgtkZWZhdWx0X3R0bBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgd2ZXJzaW9uGAMgASgDItMBChZVcGRhdGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIRCgl0aW1lX3pvbmUYAiABKAkSLgoLZGVmYXVsdF90dGwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh0KEGV4cGVjdGVkX3ZlcnNpb24YBSABKANIAIgBAUITChFfZXhwZWN0ZWRfdmVyc2lvbiJRChdVcGRhdGVOYW1lc3BhY2VSZXNwb25zZRI2CghzZXR0aW5ncxgBIAEoCzIkLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVNldHRpbmdzIkQKGEdldE5hbWVzcGFjZVN0YXRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoNaW5jbHVkZV91c2FnZRgCIAEoCCKXAwoZR2V0TmFtZXNwYWNlU3RhdHNSZXNwb25zZRIRCgluYW1lc3BhY2UYASABKAkSEAoIcmV2aXNpb24YAiABKAMSEgoKaXRlbV9jb3VudBgDIAEoAxITCgtzdGF0ZV9jb3VudBgEIAEoAxIWCg5lbWJlZGRlZF9jb3VudBgFIAEoAxIbChNlbWJlZGRpbmdfZGltZW5zaW9uGAYgASgFEhcKD2VtYmVkZGluZ19tb2RlbBgHIAEoCRIvCgtjcmVhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoFaW5kZXgYCSABKAsyHS5tZW1vcnlfc2VydmljZS52MS5JbmRleFN0YXRzEhUKDXBlbmRpbmdfY291bnQYCiABKAMSNgoIc2V0dGluZ3MYCyABKAsyJC5tZW1vcnlfc2VydmljZS52MS5OYW1lc3BhY2VTZXR0aW5ncxIwCgV1c2FnZRgMIAEoCzIhLm1lbW9yeV9zZXJ2aWNlLnYxLk5hbWVzcGFjZVVzYWdlInMKDk5hbWVzcGFjZVVzYWdlEhIKCmJ5dGVfY291bnQYASABKAMSEgoKY2FsbF9jb3VudBgCIAEoAxI5ChVjYWxsX2NvdW50X3N0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIn0KCkluZGV4U3RhdHMSDgoGbG9hZGVkGAEgASgIEgwKBGtpbmQYAiABKAkSEwoLZ3JhcGhfY291bnQYAyABKAMSEwoLZXhhY3RfY291bnQYBCABKAMSFAoMbWVtb3J5X2J5dGVzGAUgASgDEhEKCWVmX3NlYXJjaBgGIAEoBSIrChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCSJSChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZRIaChJyZW1vdmVkX2l0ZW1fY291bnQYASABKAMSGwoTcmVtb3ZlZF9zdGF0ZV9jb3VudBgCIAEoAyIOCgxGbHVzaFJlcXVlc3QiPAoNRmx1c2hSZXNwb25zZRIrCghkdXJhdGlvbhgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIdCg1CYWNrdXBSZXF1ZXN0EgwKBG5hbWUYASABKAkingEKDkJhY2t1cFJlc3BvbnNlEgwKBG5hbWUYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIQCghjaGVja3N1bRgDIAEoCRIXCg9uYW1lc3BhY2VfY291bnQYBCABKAMSEgoKaXRlbV9jb3VudBgFIAEoAxIrCghkdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDCg5SZWVtYmVkUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSHgoWcmVwbGFjZV9jbGllbnRfdmVjdG9ycxgCIAEoCCJTCg9SZWVtYmVkUmVzcG9uc2USFQoNcGVuZGluZ19jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEAoIcmV2aXNpb24YAyABKAMisQEKEVVuZG9Xcml0ZXNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIOCgZ3cml0ZXIYAiABKAkSFQoNY3JlZGVudGlhbF9pZBgDIAEoCRISCgphbnlfd3JpdGVyGAQgASgIEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdkcnlfcnVuGAYgASgIEhIKCnJlcXVlc3RfaWQYByABKAkiiwEKElVuZG9Xcml0ZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDEhoKEnVucmVzdG9yYWJsZV9jb3VudBgDIAEoAxIYChB1bnJlc3RvcmFibGVfaWRzGAQgAygJEhAKCHJldmlzaW9uGAUgASgDIlIKFkxpc3RRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImcKF0xpc3RRdWFyYW50aW5lZFJlc3BvbnNlEjMKBndyaXRlcxgBIAMoCzIjLm1lbW9yeV9zZXJ2aWNlLnYxLlF1YXJhbnRpbmVkV3JpdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr4BChBRdWFyYW50aW5lZFdyaXRlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBWl0ZW1zGAUgAygLMh0ubWVtb3J5X3NlcnZpY2UudjEuTWVtb3J5SXRlbSJyChhSZXZpZXdRdWFyYW50aW5lZFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEgoKAmlkGAIgASgJEjcKCGRlY2lzaW9uGAMgASgOMiUubWVtb3J5X3NlcnZpY2UudjEuUXVhcmFudGluZURlY2lzaW9uInMKGVJldmlld1F1YXJhbnRpbmVkUmVzcG9uc2USEgoKaXRlbV9jb3VudBgBIAEoBRIQCghyZXZpc2lvbhgCIAEoAxIwCghkZWdyYWRlZBgDIAMoCzIeLm1lbW9yeV9zZXJ2aWNlLnYxLkRlZ3JhZGF0aW9uKnoKElF1YXJhbnRpbmVEZWNpc2lvbhIjCh9RVUFSQU5USU5FX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASHwobUVVBUkFOVElORV9ERUNJU0lPTl9SRUxFQVNFEAESHgoaUVVBUkFOVElORV9ERUNJU0lPTl9ERUxFVEUQAjKtCAoMQWRtaW5TZXJ2aWNlElAKB0dldEluZm8SIS5tZW1vcnlfc2VydmljZS52MS5HZXRJbmZvUmVxdWVzdBoiLm1lbW9yeV9zZXJ2aWNlLnYxLkdldEluZm9SZXNwb25zZRJlCg5MaXN0TmFtZXNwYWNlcxIoLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVxdWVzdBopLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USbgoRR2V0TmFtZXNwYWNlU3RhdHMSKy5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1JlcXVlc3QaLC5tZW1vcnlfc2VydmljZS52MS5HZXROYW1lc3BhY2VTdGF0c1Jlc3BvbnNlEmgKD1VwZGF0ZU5hbWVzcGFjZRIpLm1lbW9yeV9zZXJ2aWNlLnYxLlVwZGF0ZU5hbWVzcGFjZVJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5VcGRhdGVOYW1lc3BhY2VSZXNwb25zZRJoCg9EZWxldGVOYW1lc3BhY2USKS5tZW1vcnlfc2VydmljZS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GioubWVtb3J5X3NlcnZpY2UudjEuRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2USSgoFRmx1c2gSHy5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlcXVlc3QaIC5tZW1vcnlfc2VydmljZS52MS5GbHVzaFJlc3BvbnNlEk0KBkJhY2t1cBIgLm1lbW9yeV9zZXJ2aWNlLnYxLkJhY2t1cFJlcXVlc3QaIS5tZW1vcnlfc2VydmljZS52MS5CYWNrdXBSZXNwb25zZRJQCgdSZWVtYmVkEiEubWVtb3J5X3NlcnZpY2UudjEuUmVlbWJlZFJlcXVlc3QaIi5tZW1vcnlfc2VydmljZS52MS5SZWVtYmVkUmVzcG9uc2USWQoKVW5kb1dyaXRlcxIkLm1lbW9yeV9zZXJ2aWNlLnYxLlVuZG9Xcml0ZXNSZXF1ZXN0GiUubWVtb3J5X3NlcnZpY2UudjEuVW5kb1dyaXRlc1Jlc3BvbnNlEmgKD0xpc3RRdWFyYW50aW5lZBIpLm1lbW9yeV9zZXJ2aWNlLnYxLkxpc3RRdWFyYW50aW5lZFJlcXVlc3QaKi5tZW1vcnlfc2VydmljZS52MS5MaXN0UXVhcmFudGluZWRSZXNwb25zZRJuChFSZXZpZXdRdWFyYW50aW5lZBIrLm1lbW9yeV9zZXJ2aWNlLnYxLlJldmlld1F1YXJhbnRpbmVkUmVxdWVzdBosLm1lbW9yeV9zZXJ2aWNlLnYxLlJldmlld1F1YXJhbnRpbmVkUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_memory_service_v1_memory]);
 
 /**
  * GetInfoRequest is empty.
@@ -383,6 +383,13 @@ export type GetNamespaceStatsRequest = Message<"memory_service.v1.GetNamespaceSt
    * @generated from field: string namespace = 1;
    */
   namespace: string;
+
+  /**
+   * Return `usage`. The stores "hnsw" and "memory" read all records of the namespace for it.
+   *
+   * @generated from field: bool include_usage = 2;
+   */
+  includeUsage: boolean;
 };
 
 /**
@@ -475,6 +482,13 @@ export type GetNamespaceStatsResponse = Message<"memory_service.v1.GetNamespaceS
    * @generated from field: memory_service.v1.NamespaceSettings settings = 11;
    */
   settings?: NamespaceSettings | undefined;
+
+  /**
+   * How much the namespace is used. Unset unless `include_usage` is set.
+   *
+   * @generated from field: memory_service.v1.NamespaceUsage usage = 12;
+   */
+  usage?: NamespaceUsage | undefined;
 };
 
 /**
@@ -483,6 +497,44 @@ export type GetNamespaceStatsResponse = Message<"memory_service.v1.GetNamespaceS
  */
 export const GetNamespaceStatsResponseSchema: GenMessage<GetNamespaceStatsResponse> = /*@__PURE__*/
   messageDesc(file_memory_service_v1_admin, 10);
+
+/**
+ * NamespaceUsage is how much a namespace is used.
+ *
+ * @generated from message memory_service.v1.NamespaceUsage
+ */
+export type NamespaceUsage = Message<"memory_service.v1.NamespaceUsage"> & {
+  /**
+   * The bytes of what callers have stored in items and states, without vectors, indexes and history: those
+   * that count towards the limit of a namespace.
+   *
+   * @generated from field: int64 byte_count = 1;
+   */
+  byteCount: bigint;
+
+  /**
+   * Number of calls to the responding server that named the namespace, with a credential that allows it,
+   * including this one. A stream counts once.
+   *
+   * @generated from field: int64 call_count = 2;
+   */
+  callCount: bigint;
+
+  /**
+   * When the server began to count: at its start, or later if it counts the calls of more than 10,000
+   * namespaces, because it forgets those that were called longest ago. UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp call_count_start_time = 3;
+   */
+  callCountStartTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message memory_service.v1.NamespaceUsage.
+ * Use `create(NamespaceUsageSchema)` to create a new message.
+ */
+export const NamespaceUsageSchema: GenMessage<NamespaceUsage> = /*@__PURE__*/
+  messageDesc(file_memory_service_v1_admin, 11);
 
 /**
  * IndexStats describes the index of a namespace, which is in memory only while it is in use.
@@ -538,7 +590,7 @@ export type IndexStats = Message<"memory_service.v1.IndexStats"> & {
  * Use `create(IndexStatsSchema)` to create a new message.
  */
 export const IndexStatsSchema: GenMessage<IndexStats> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 11);
+  messageDesc(file_memory_service_v1_admin, 12);
 
 /**
  * DeleteNamespaceRequest names the namespace to remove.
@@ -559,7 +611,7 @@ export type DeleteNamespaceRequest = Message<"memory_service.v1.DeleteNamespaceR
  * Use `create(DeleteNamespaceRequestSchema)` to create a new message.
  */
 export const DeleteNamespaceRequestSchema: GenMessage<DeleteNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 12);
+  messageDesc(file_memory_service_v1_admin, 13);
 
 /**
  * DeleteNamespaceResponse is the result of DeleteNamespace.
@@ -587,7 +639,7 @@ export type DeleteNamespaceResponse = Message<"memory_service.v1.DeleteNamespace
  * Use `create(DeleteNamespaceResponseSchema)` to create a new message.
  */
 export const DeleteNamespaceResponseSchema: GenMessage<DeleteNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 13);
+  messageDesc(file_memory_service_v1_admin, 14);
 
 /**
  * FlushRequest is empty.
@@ -602,7 +654,7 @@ export type FlushRequest = Message<"memory_service.v1.FlushRequest"> & {
  * Use `create(FlushRequestSchema)` to create a new message.
  */
 export const FlushRequestSchema: GenMessage<FlushRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 14);
+  messageDesc(file_memory_service_v1_admin, 15);
 
 /**
  * FlushResponse is the result of Flush.
@@ -623,7 +675,7 @@ export type FlushResponse = Message<"memory_service.v1.FlushResponse"> & {
  * Use `create(FlushResponseSchema)` to create a new message.
  */
 export const FlushResponseSchema: GenMessage<FlushResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 15);
+  messageDesc(file_memory_service_v1_admin, 16);
 
 /**
  * BackupRequest names the backup to write.
@@ -645,7 +697,7 @@ export type BackupRequest = Message<"memory_service.v1.BackupRequest"> & {
  * Use `create(BackupRequestSchema)` to create a new message.
  */
 export const BackupRequestSchema: GenMessage<BackupRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 16);
+  messageDesc(file_memory_service_v1_admin, 17);
 
 /**
  * BackupResponse is the result of Backup.
@@ -701,7 +753,7 @@ export type BackupResponse = Message<"memory_service.v1.BackupResponse"> & {
  * Use `create(BackupResponseSchema)` to create a new message.
  */
 export const BackupResponseSchema: GenMessage<BackupResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 17);
+  messageDesc(file_memory_service_v1_admin, 18);
 
 /**
  * ReembedRequest names the namespace to move to the server's embedder.
@@ -730,7 +782,7 @@ export type ReembedRequest = Message<"memory_service.v1.ReembedRequest"> & {
  * Use `create(ReembedRequestSchema)` to create a new message.
  */
 export const ReembedRequestSchema: GenMessage<ReembedRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 18);
+  messageDesc(file_memory_service_v1_admin, 19);
 
 /**
  * ReembedResponse is the result of Reembed.
@@ -765,7 +817,7 @@ export type ReembedResponse = Message<"memory_service.v1.ReembedResponse"> & {
  * Use `create(ReembedResponseSchema)` to create a new message.
  */
 export const ReembedResponseSchema: GenMessage<ReembedResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 19);
+  messageDesc(file_memory_service_v1_admin, 20);
 
 /**
  * UndoWritesRequest selects the writes to revert.
@@ -830,7 +882,7 @@ export type UndoWritesRequest = Message<"memory_service.v1.UndoWritesRequest"> &
  * Use `create(UndoWritesRequestSchema)` to create a new message.
  */
 export const UndoWritesRequestSchema: GenMessage<UndoWritesRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 20);
+  messageDesc(file_memory_service_v1_admin, 21);
 
 /**
  * UndoWritesResponse is the result of UndoWrites.
@@ -882,7 +934,7 @@ export type UndoWritesResponse = Message<"memory_service.v1.UndoWritesResponse">
  * Use `create(UndoWritesResponseSchema)` to create a new message.
  */
 export const UndoWritesResponseSchema: GenMessage<UndoWritesResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 21);
+  messageDesc(file_memory_service_v1_admin, 22);
 
 /**
  * ListQuarantinedRequest selects the quarantined writes to list.
@@ -919,7 +971,7 @@ export type ListQuarantinedRequest = Message<"memory_service.v1.ListQuarantinedR
  * Use `create(ListQuarantinedRequestSchema)` to create a new message.
  */
 export const ListQuarantinedRequestSchema: GenMessage<ListQuarantinedRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 22);
+  messageDesc(file_memory_service_v1_admin, 23);
 
 /**
  * ListQuarantinedResponse is one page of quarantined writes.
@@ -947,7 +999,7 @@ export type ListQuarantinedResponse = Message<"memory_service.v1.ListQuarantined
  * Use `create(ListQuarantinedResponseSchema)` to create a new message.
  */
 export const ListQuarantinedResponseSchema: GenMessage<ListQuarantinedResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 23);
+  messageDesc(file_memory_service_v1_admin, 24);
 
 /**
  * QuarantinedWrite is a write that waits for review: a whole call, or one item of an import.
@@ -996,7 +1048,7 @@ export type QuarantinedWrite = Message<"memory_service.v1.QuarantinedWrite"> & {
  * Use `create(QuarantinedWriteSchema)` to create a new message.
  */
 export const QuarantinedWriteSchema: GenMessage<QuarantinedWrite> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 24);
+  messageDesc(file_memory_service_v1_admin, 25);
 
 /**
  * ReviewQuarantinedRequest is a decision on one quarantined write.
@@ -1031,7 +1083,7 @@ export type ReviewQuarantinedRequest = Message<"memory_service.v1.ReviewQuaranti
  * Use `create(ReviewQuarantinedRequestSchema)` to create a new message.
  */
 export const ReviewQuarantinedRequestSchema: GenMessage<ReviewQuarantinedRequest> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 25);
+  messageDesc(file_memory_service_v1_admin, 26);
 
 /**
  * ReviewQuarantinedResponse is the result of ReviewQuarantined.
@@ -1066,7 +1118,7 @@ export type ReviewQuarantinedResponse = Message<"memory_service.v1.ReviewQuarant
  * Use `create(ReviewQuarantinedResponseSchema)` to create a new message.
  */
 export const ReviewQuarantinedResponseSchema: GenMessage<ReviewQuarantinedResponse> = /*@__PURE__*/
-  messageDesc(file_memory_service_v1_admin, 26);
+  messageDesc(file_memory_service_v1_admin, 27);
 
 /**
  * QuarantineDecision is the decision on a quarantined write.
