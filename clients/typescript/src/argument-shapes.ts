@@ -55,7 +55,17 @@ import type {
   ScoreWeights,
   WatchOptions,
 } from "./memory-options.js";
-import type { BinaryPart, ChatMessage, Content, Data, Model, Part, Text, ToolCall, ToolCallResult } from "./messages.js";
+import type {
+  BinaryPart,
+  ChatMessage,
+  Content,
+  Data,
+  Model,
+  Part,
+  Text,
+  ToolCall,
+  ToolCallResult,
+} from "./messages.js";
 import type { CallOptions, ClientOptions, TlsOptions, WriteOptions } from "./options.js";
 import type { CheckRelevanceOptions, EvaluateForStorageOptions } from "./overseer.js";
 import type {

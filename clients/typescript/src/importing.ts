@@ -55,7 +55,8 @@ export async function* batches(
   if (!Number.isInteger(batchRecords) || batchRecords < 1 || batchRecords > RECORDS_MAX) {
     throw invalid("batchRecords", `must be 1 to ${RECORDS_MAX}, not ${shown(batchRecords)}`);
   }
-  if (typeof records !== "object" || records === null || !(Symbol.iterator in records || Symbol.asyncIterator in records)) {
+  const isObject = typeof records === "object" && records !== null;
+  if (!isObject || !(Symbol.iterator in records || Symbol.asyncIterator in records)) {
     throw invalid("records", `must be an array or another iterable, not ${typeOf(records)}`);
   }
   const choice = onDuplicateFrom(onDuplicate);

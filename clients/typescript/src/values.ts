@@ -127,7 +127,8 @@ const TIME = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-
  * @throws InvalidArgumentError - it is not a time, or has no zone
  */
 export function timestampFrom(time: TimeInput, where: string): Timestamp {
-  const parts = time instanceof Date ? TIME.exec(isoOf(time, where)) : typeof time === "string" ? TIME.exec(time) : null;
+  const written = time instanceof Date ? isoOf(time, where) : time;
+  const parts = typeof written === "string" ? TIME.exec(written) : null;
   const [, date, clock, fraction = "", zone = ""] = parts ?? [];
   const millis = Date.parse(`${date}T${clock}${zone.toUpperCase()}`);
   if (parts === null || Number.isNaN(millis)) {
