@@ -18,7 +18,10 @@ CLIENTS = ROOT / "clients"
 PAGE = (CLIENTS / "README.md").read_text()
 
 
-STRICT = ["--strict", "--module", "NodeNext", "--target", "ES2022", "--skipLibCheck", "--types", "node"]
+STRICT = [
+    *("--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes"),
+    *("--module", "NodeNext", "--target", "ES2022", "--skipLibCheck", "--types", "node"),
+]
 
 
 def examples(page: str, language: str) -> list[str]:
@@ -69,7 +72,7 @@ TYPESCRIPT_README = (CLIENTS / "typescript" / "README.md").read_text()
 # For a call in an example of the README, a part of what the example prints.
 PRINTED = {
     "toolCall(": "trains ",
-    "batchWrite": "1\n",
+    "batchWrite": "[ 2, 3, 4 ]\n1\n",
     "explain: true": "Ada likes tea",
     "loadState": "{ step: 2 }\n",
     "saveMemory": "superseded User lives in Paris\n",
