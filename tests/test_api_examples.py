@@ -83,10 +83,34 @@ def test_an_example_of_the_readme_runs_by_itself(
         assert part in printed or f"memory.{call}(" not in program
 
 
+@pytest.mark.parametrize("program", programs((ROOT / "docs" / "write-policy.md").read_text())[:2])
+def test_an_example_of_provenance_prints_what_the_page_says(
+    server: ServerProcess, namespace: str, tmp_path: Path, program: str
+) -> None:
+    program = program.replace(ADDRESS, server.address).replace('"ada"', repr(namespace))
+    printed = run([sys.executable, "-c", program], tmp_path, timeout_s=60)
+    assert printed.strip() == program.strip().rpartition("# ")[2]
+
+
+def test_each_python_block_of_the_docs_is_run_by_a_test() -> None:
+    run_by = {
+        "filters.md": ["test_filters"],
+        "operations.md": ["test_api_examples"],
+        "tutorial.md": ["test_tutorial"],
+        "write-policy.md": ["test_api_examples", "test_api_examples", "test_write_policies"],
+    }
+    blocks = {page.name: programs(page.read_text()) for page in sorted((ROOT / "docs").glob("*.md"))}
+    assert {name: len(found) for name, found in blocks.items() if found} == {
+        name: len(tests) for name, tests in run_by.items()
+    }
+    for name, found in blocks.items():
+        assert all("import " in program for program in found), name
+
+
 def test_a_message_is_forgotten_as_the_page_on_operations_says(server: ServerProcess, namespace: str) -> None:
     (program,) = programs((ROOT / "docs" / "operations.md").read_text())
     with MemoryClient(server.address, namespace=namespace) as memory:
-        said = memory.add(chat_message("user", "I prefer dark mode"), session_id="s")
+        memory.add(chat_message("user", "I prefer dark mode"), session_id="s")
         other = memory.add(chat_message("user", "I live in Porto"), session_id="s")
         memory.extract_memories(session_id="s")
         home, first = sorted(memory.list_memories(), key=lambda fact: fact.content)
@@ -99,7 +123,7 @@ def test_a_message_is_forgotten_as_the_page_on_operations_says(server: ServerPro
         assert second.memory
         (group,) = memory.consolidate_memories().consolidations
         assert group.memory and set(group.memory.source.memory_ids) == {first.id, second.memory.id}
-        exec(program, {"memory": memory, "item_id": said.id})
+        exec(program.replace(ADDRESS, server.address).replace('"ada"', repr(namespace)), {})
         left = [fact.id for fact in memory.list_memories(include_history=True)]
         assert [item.id for item in memory.list_items()] == [other.id]
     assert sorted(left) == sorted([home.id, second.memory.id])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from grpc_api import SMALL_GRAPHS, Api, Connect, decode, struct, texts_of
-from memory_client import MemoryClient, chat_message
+from memory_client import MemoryClient
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 
@@ -246,7 +245,7 @@ def test_the_examples_of_the_document_find_what_it_says(
 ) -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```$", FILTERS, re.MULTILINE | re.DOTALL)
     with MemoryClient(any_server.address, namespace=namespace) as memory:
-        exec(program, {"memory": memory, "datetime": datetime, "UTC": UTC, "chat_message": chat_message})
+        exec(program.replace("127.0.0.1:50051", any_server.address).replace('"ada"', repr(namespace), 1), {})
         assert capsys.readouterr().out.strip() == program.strip().rpartition("# ")[2]
         found = rows("finds")
         assert len(found) > 15

@@ -254,7 +254,7 @@ func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...L
 			return nil, "", err
 		}
 		if preview {
-			return nil, "", invalidArgument("", "namespaces have no previews")
+			return nil, "", invalidArgument("include_preview", "namespaces have no previews")
 		}
 		response, err := invoke(ctx, c, c.admin.ListNamespaces, &memoryv1.ListNamespacesRequest{
 			Prefix: prefix, PageSize: pageSize, PageToken: token,

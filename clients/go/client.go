@@ -58,9 +58,7 @@ type connection struct {
 // without a valid port, and for a credential that would cross the network unencrypted.
 func Dial(target string, options ...DialOption) (*Client, error) {
 	settings := defaultDialSettings()
-	for _, option := range options {
-		option(settings)
-	}
+	apply(settings, options)
 	addresses, err := addressesOf(target)
 	if err != nil {
 		return nil, err

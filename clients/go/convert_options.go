@@ -10,7 +10,7 @@ import (
 // toRetrieve returns the options as the server takes them, for the first page.
 func (o *MemoryRetrieveOptions) toRetrieve() (*memoryv1.RetrieveOptions, error) {
 	if o.NewestFirst {
-		return nil, invalidArgument("", "WithNewestFirst is only for lists: a retrieval has its own order")
+		return nil, invalidArgument("options.newest_first", "WithNewestFirst is only for lists: a retrieval has its own order")
 	}
 	kinds, err := kindsFrom(o.Kinds, "options.kinds")
 	if err != nil {
@@ -102,8 +102,8 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 	rest.StartTime, rest.EndTime = time.Time{}, time.Time{}
 	rest.NewestFirst, rest.IncludeEmbeddings, rest.PageSize = false, false, 0
 	rest.OrderBy, rest.Skip = "", 0
-	if !rest.areDefaults() {
-		return nil, invalidArgument("", "a list takes no options for queries and limits")
+	if field := rest.firstChanged(); field != "" {
+		return nil, invalidArgument(field, field+": a list takes no options for queries and limits")
 	}
 	kinds, err := kindsFrom(o.Kinds, "kinds")
 	if err != nil {
@@ -142,13 +142,20 @@ func (o *MemoryRetrieveOptions) toList() (*memoryv1.ListRequest, error) {
 func (o *MemoryRetrieveOptions) setGet(request *memoryv1.GetRequest) error {
 	rest := *o
 	rest.IncludeEmbeddings, rest.RefreshTTL = false, false
-	if !rest.areDefaults() {
-		return invalidArgument("", "Get takes only WithEmbeddings and WithRefreshTTL")
+	if field := rest.firstChanged(); field != "" {
+		return invalidArgument(field, field+": Get takes only WithEmbeddings and WithRefreshTTL")
 	}
 	request.IncludeEmbedding, request.RefreshTtl = o.IncludeEmbeddings, o.RefreshTTL
 	return nil
 }
 
-func (o *MemoryRetrieveOptions) areDefaults() bool {
-	return reflect.DeepEqual(o, NewMemoryRetrieveOptions())
+// firstChanged returns the name of the first option that is not the default. Empty: all are.
+func (o *MemoryRetrieveOptions) firstChanged() string {
+	given, defaults := reflect.ValueOf(o).Elem(), reflect.ValueOf(NewMemoryRetrieveOptions()).Elem()
+	for index := range given.NumField() {
+		if !reflect.DeepEqual(given.Field(index).Interface(), defaults.Field(index).Interface()) {
+			return snakeCase(given.Type().Field(index).Name)
+		}
+	}
+	return ""
 }

@@ -20,11 +20,9 @@ const exportGiveUpAfter = time.Minute
 // namespace. It takes [WithAfterRevision], [WithGiveUpAfter] and [WithExportedEmbeddings].
 func (c *Client) Export(ctx context.Context, options ...StreamOption) iter.Seq2[Record, error] {
 	settings := &streamSettings{giveUpAfter: exportGiveUpAfter}
-	for _, option := range options {
-		option(settings)
-	}
+	apply(settings, options)
 	if settings.heartbeatInterval != nil {
-		return failed[Record](invalidArgument("", "an export takes no WithHeartbeatInterval: it has no heartbeats"))
+		return failed[Record](invalidArgument("heartbeat_interval", "an export takes no WithHeartbeatInterval: it has no heartbeats"))
 	}
 	from := resumption{position: settings.afterRevision, giveUpAfter: settings.giveUpAfter}
 	return resumed(ctx, from, func(after *int64) iter.Seq2[event[Record], error] {

@@ -29,6 +29,9 @@ func (*StateEntry) isRecord() {}
 
 // Records converts items or states for [Client.ImportItems], as in Records(slices.Values(items)).
 func Records[T Record](records iter.Seq[T]) iter.Seq2[Record, error] {
+	if records == nil {
+		return failed[Record](invalidArgument("records", "records: must not be nil"))
+	}
 	return func(yield func(Record, error) bool) {
 		for record := range records {
 			if !yield(record, nil) {
@@ -81,6 +84,9 @@ type ImportSummary struct {
 // If an import breaks, or its records yield an error, earlier batches stay written. It is never retried;
 // if the items have ids, send them again with [DuplicateSkip].
 func (c *Client) ImportItems(ctx context.Context, records iter.Seq2[Record, error], options ...ImportOption) (*ImportSummary, error) {
+	if records == nil {
+		return nil, invalidArgument("records", "records: must not be nil")
+	}
 	batches, err := c.newBatcher(options)
 	if err != nil {
 		return nil, err
@@ -125,10 +131,12 @@ type batcher struct {
 func (c *Client) newBatcher(options []ImportOption) (*batcher, error) {
 	settings := &importSettings{batchRecords: batchRecordsDefault}
 	for _, option := range options {
-		option.setImport(settings)
+		if option != nil {
+			option.setImport(settings)
+		}
 	}
 	if settings.batchRecords < 1 || settings.batchRecords > batchRecordsMax {
-		return nil, invalidArgument("", fmt.Sprintf("a batch must have 1 to %d records, not %d", batchRecordsMax, settings.batchRecords))
+		return nil, invalidArgument("batch_records", fmt.Sprintf("a batch must have 1 to %d records, not %d", batchRecordsMax, settings.batchRecords))
 	}
 	choice, err := onDuplicateFrom(settings.onDuplicate, "on_duplicate")
 	if err != nil {
@@ -166,7 +174,8 @@ func (b *batcher) sendAll(upload uploadStream, records iter.Seq2[Record, error])
 // convert returns the item or the state in a record.
 func (b *batcher) convert(record Record) (*memoryv1.MemoryItem, *memoryv1.StateEntry, error) {
 	if isNil(record) {
-		return nil, nil, invalidArgument("", fmt.Sprintf("record %d: it is missing", b.index))
+		where := fmt.Sprintf("records[%d]", b.index)
+		return nil, nil, invalidArgument(where, where+": the record is missing")
 	}
 	if item, ok := record.(*Item); ok {
 		converted, err := importedItemFrom(item, fmt.Sprintf("items[%d]", b.index))

@@ -31,8 +31,8 @@ func NewInMemoryMemory() Memory {
 
 // Add keeps a copy of an item, as [Client.Add] does.
 func (m *InMemoryMemory) Add(ctx context.Context, memory MemoryItem) error {
-	if err := ctx.Err(); err != nil {
-		return errorFrom(err)
+	if err := contextError(ctx); err != nil {
+		return err
 	}
 	item, err := NewItem(memory)
 	if err != nil {
@@ -52,6 +52,13 @@ func (m *InMemoryMemory) Add(ctx context.Context, memory MemoryItem) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.keep(proto.CloneOf(kept))
+}
+
+func contextError(ctx context.Context) error {
+	if err := requireContext(ctx); err != nil {
+		return err
+	}
+	return errorFrom(ctx.Err())
 }
 
 func checkImportance(importance *float64) error {
@@ -140,8 +147,8 @@ func hasExpired(item *memoryv1.MemoryItem, now time.Time) bool {
 // Retrieve returns the newest items that the options want, the oldest of them first, as
 // [Client.Retrieve] does without a query. The items are copies, of type [*Item].
 func (m *InMemoryMemory) Retrieve(ctx context.Context, options ...MemoryRetrieveOption) ([]MemoryItem, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, errorFrom(err)
+	if err := contextError(ctx); err != nil {
+		return nil, err
 	}
 	wanted := retrieveOptionsFrom(options)
 	if err := wanted.checkWithoutSearch(); err != nil {

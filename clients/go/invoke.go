@@ -16,6 +16,10 @@ import (
 func invoke[Q proto.Message, R any](
 	ctx context.Context, c *Client, call func(context.Context, Q, ...grpc.CallOption) (R, error), request Q,
 ) (R, error) {
+	if err := requireContext(ctx); err != nil {
+		var none R
+		return none, err
+	}
 	if _, ok := ctx.Deadline(); !ok && c.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, c.timeout)
 		defer cancel()
@@ -28,6 +32,10 @@ func invoke[Q proto.Message, R any](
 func invokeUnlimited[Q proto.Message, R any](
 	ctx context.Context, c *Client, call func(context.Context, Q, ...grpc.CallOption) (R, error), request Q,
 ) (R, error) {
+	if err := requireContext(ctx); err != nil {
+		var none R
+		return none, err
+	}
 	var options []grpc.CallOption
 	if _, limited := ctx.Deadline(); limited && c.answered.Load() {
 		// The address is right, so the server is probably restarting.
@@ -46,8 +54,19 @@ func invokeUnlimited[Q proto.Message, R any](
 	return response, nil
 }
 
+// requireContext refuses a nil context, with which gRPC panics.
+func requireContext(ctx context.Context) error {
+	if ctx == nil {
+		return invalidArgument("ctx", "ctx: must not be nil")
+	}
+	return nil
+}
+
 // outgoing adds the client's headers, the namespace and the current token to a call.
 func (c *Client) outgoing(ctx context.Context, namespace string) (context.Context, error) {
+	if err := requireContext(ctx); err != nil {
+		return nil, err
+	}
 	if headers := append(headerOf(namespace), c.headers...); len(headers) > 0 {
 		ctx = metadata.AppendToOutgoingContext(ctx, headers...)
 	}
@@ -77,8 +96,8 @@ func (c *Client) callError(ctx context.Context, err error, request proto.Message
 	own := errorFrom(err)
 	if request != nil && errors.Is(own, ErrInternal) {
 		// gRPC reports text that is not UTF-8 as an internal error.
-		if _, unwritable := proto.Marshal(request); unwritable != nil {
-			return invalidArgument("", unwritable.Error())
+		if field := invalidTextIn(request.ProtoReflect(), ""); field != "" {
+			return invalidArgument(field, field+": the text is not valid UTF-8")
 		}
 	}
 	return own

@@ -27,7 +27,7 @@ func (c *Client) ListLabelValues(
 			return nil, "", err
 		}
 		if preview {
-			return nil, "", invalidArgument("", "labels have no previews")
+			return nil, "", invalidArgument("include_preview", "labels have no previews")
 		}
 		response, err := invoke(ctx, c, c.memories.ListLabelValues, &memoryv1.ListLabelValuesRequest{
 			Namespace: c.namespace, Key: key, Prefix: prefix, PageSize: pageSize, PageToken: token,

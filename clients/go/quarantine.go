@@ -52,7 +52,7 @@ func (c *Client) ListQuarantined(ctx context.Context, options ...ListOption) ite
 			return nil, "", err
 		}
 		if preview {
-			return nil, "", invalidArgument("", "writes in quarantine have no previews")
+			return nil, "", invalidArgument("include_preview", "writes in quarantine have no previews")
 		}
 		response, err := invoke(ctx, c, c.admin.ListQuarantined, &memoryv1.ListQuarantinedRequest{
 			Namespace: c.namespace, PageSize: pageSize, PageToken: token,

@@ -112,9 +112,7 @@ func NewMemoryRetrieveOptions() *MemoryRetrieveOptions {
 
 func retrieveOptionsFrom(options []MemoryRetrieveOption) *MemoryRetrieveOptions {
 	wanted := NewMemoryRetrieveOptions()
-	for _, option := range options {
-		option(wanted)
-	}
+	apply(wanted, options)
 	return wanted
 }
 

@@ -77,15 +77,13 @@ func WithEntriesPerPage(entries int) ListOption {
 func listSettingsFrom(options []ListOption) (includePreview bool, pageSize int32, err error) {
 	settings, pageSize, err := keyListSettingsFrom(options)
 	if err == nil && settings.prefix != "" {
-		err = invalidArgument("", "only ListStateKeys takes WithKeyPrefix")
+		err = invalidArgument("prefix", "only ListStateKeys takes WithKeyPrefix")
 	}
 	return settings.includePreview, pageSize, err
 }
 
 func keyListSettingsFrom(options []ListOption) (settings listSettings, pageSize int32, err error) {
-	for _, option := range options {
-		option(&settings)
-	}
+	apply(&settings, options)
 	pageSize, err = int32From(settings.pageSize, "page_size")
 	return settings, pageSize, err
 }
@@ -160,7 +158,7 @@ func (c *Client) SearchState(ctx context.Context, pattern string, options ...Lis
 			return nil, "", err
 		}
 		if preview {
-			return nil, "", invalidArgument("", "a search takes no WithPreviews: it returns the values")
+			return nil, "", invalidArgument("include_preview", "a search takes no WithPreviews: it returns the values")
 		}
 		response, err := invoke(ctx, c, c.states.SearchState, &memoryv1.SearchStateRequest{
 			Namespace: c.namespace, Pattern: pattern, PageSize: pageSize, PageToken: token,

@@ -19,11 +19,19 @@ import (
 // integer.
 const integerMax = 1 << 53
 
+// levelsMax is how deep JSON values may be nested. The server reads fewer levels, and says how many; this
+// limit ends the conversion of a map or a list that contains itself.
+const levelsMax = 200
+
 // structFrom converts JSON values by name; where names them in errors. A nil map is an empty object.
 func structFrom(data map[string]any, where string) (*structpb.Struct, error) {
+	return structAt(data, where, 0)
+}
+
+func structAt(data map[string]any, where string, level int) (*structpb.Struct, error) {
 	object := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(data))}
 	for key, element := range data {
-		value, err := valueFrom(element, where+"."+key)
+		value, err := valueAt(element, where+"."+key, level+1)
 		if err != nil {
 			return nil, err
 		}
@@ -44,8 +52,16 @@ func optionalStructFrom(data map[string]any, where string) (*structpb.Struct, er
 // anything that encoding/json can write; where names it in errors.
 //
 // It returns ErrInvalidArgument for an integer beyond 2^53, which a double would alter, and for a value
-// that JSON cannot represent.
+// that JSON cannot represent or that is nested too deeply.
 func valueFrom(value any, where string) (*structpb.Value, error) {
+	return valueAt(value, where, 0)
+}
+
+func valueAt(value any, where string, level int) (*structpb.Value, error) {
+	if level > levelsMax {
+		field := strings.ToValidUTF8(where[:min(len(where), 100)], "")
+		return nil, invalidArgument(field, field+": nested too deeply")
+	}
 	switch value := value.(type) {
 	case nil:
 		return structpb.NewNullValue(), nil
@@ -65,15 +81,15 @@ func valueFrom(value any, where string) (*structpb.Value, error) {
 		if value == nil {
 			return structpb.NewNullValue(), nil
 		}
-		object, err := structFrom(value, where)
+		object, err := structAt(value, where, level)
 		return structpb.NewStructValue(object), err
 	case []any:
 		if value == nil {
 			return structpb.NewNullValue(), nil
 		}
-		return listFrom(value, where)
+		return listFrom(value, where, level)
 	}
-	return encodedFrom(value, where)
+	return encodedFrom(value, where, level)
 }
 
 func numberFrom(number float64, where string) (*structpb.Value, error) {
@@ -105,10 +121,10 @@ func jsonNumberFrom(number json.Number, where string) (*structpb.Value, error) {
 	return numberFrom(float, where)
 }
 
-func listFrom(elements []any, where string) (*structpb.Value, error) {
+func listFrom(elements []any, where string, level int) (*structpb.Value, error) {
 	list := &structpb.ListValue{Values: make([]*structpb.Value, len(elements))}
 	for index, element := range elements {
-		value, err := valueFrom(element, fmt.Sprintf("%s[%d]", where, index))
+		value, err := valueAt(element, fmt.Sprintf("%s[%d]", where, index), level+1)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +134,7 @@ func listFrom(elements []any, where string) (*structpb.Value, error) {
 }
 
 // encodedFrom converts a value of another type than JSON's, by encoding it as JSON.
-func encodedFrom(value any, where string) (*structpb.Value, error) {
+func encodedFrom(value any, where string, level int) (*structpb.Value, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, invalidArgument(where, fmt.Sprintf("%s: %T is not a JSON value: %v", where, value, err))
@@ -129,7 +145,7 @@ func encodedFrom(value any, where string) (*structpb.Value, error) {
 	if err := decoder.Decode(&plain); err != nil {
 		return nil, invalidArgument(where, fmt.Sprintf("%s: %T is not a JSON value: %v", where, value, err))
 	}
-	return valueFrom(plain, where)
+	return valueAt(plain, where, level)
 }
 
 // structTo converts to a map, with the types of encoding/json: all numbers are float64. An unset

@@ -145,7 +145,7 @@ func (c *Client) RedactStateVersion(ctx context.Context, key string, revision in
 func versionsPerPage(options []ListOption) (int32, error) {
 	preview, pageSize, err := listSettingsFrom(options)
 	if err == nil && preview {
-		err = invalidArgument("", "versions have no previews")
+		err = invalidArgument("include_preview", "versions have no previews")
 	}
 	return pageSize, err
 }

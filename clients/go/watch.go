@@ -50,11 +50,9 @@ type Change struct {
 // [WithHeartbeatInterval] and [WithGiveUpAfter].
 func (c *Client) Watch(ctx context.Context, options ...StreamOption) iter.Seq2[Change, error] {
 	settings := &streamSettings{}
-	for _, option := range options {
-		option(settings)
-	}
+	apply(settings, options)
 	if settings.includeEmbeddings {
-		return failed[Change](invalidArgument("", "a watch takes no WithExportedEmbeddings: changes have no embeddings"))
+		return failed[Change](invalidArgument("include_embedding", "a watch takes no WithExportedEmbeddings: changes have no embeddings"))
 	}
 	from := resumption{position: settings.afterRevision, giveUpAfter: settings.giveUpAfter}
 	return resumed(ctx, from, func(after *int64) iter.Seq2[event[Change], error] {

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -150,11 +151,14 @@ func WithKeepDerived() WriteOption {
 func writeSettingsFrom(options []WriteOption, accepted ...writeOptionName) (*writeSettings, error) {
 	settings := &writeSettings{}
 	for _, option := range options {
-		option.setWrite(settings)
+		if option != nil {
+			option.setWrite(settings)
+		}
 	}
 	for _, name := range settings.given {
 		if name != requestIDOption && !slices.Contains(accepted, name) {
-			return nil, invalidArgument("", fmt.Sprintf("this write takes no %s", name))
+			field := snakeCase(strings.TrimPrefix(string(name), "With"))
+			return nil, invalidArgument(field, fmt.Sprintf("this write takes no %s", name))
 		}
 	}
 	if settings.derivedCount == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"sync"
 
 	"github.com/oopslink/agent-go/pkg/commons/utils"
@@ -36,7 +37,9 @@ func WithSession(id string) MemoryOption {
 func NewMemory(client *memory.Client, options ...MemoryOption) agentmemory.Memory {
 	made := &serverMemory{client: client}
 	for _, option := range options {
-		option(made)
+		if option != nil {
+			option(made)
+		}
 	}
 	return made
 }
@@ -52,7 +55,7 @@ type serverMemory struct {
 // A failed Add may be repeated with the same item: if it did reach the server, the item is not added
 // twice. An item that is added again after a success is stored twice, as in agent-go's own memory.
 func (m *serverMemory) Add(ctx context.Context, item agentmemory.MemoryItem) error {
-	if item == nil {
+	if isMissing(item) {
 		return refused("item", errors.New("it is missing"))
 	}
 	id := item.GetId()
@@ -83,9 +86,21 @@ func (m *serverMemory) write(ctx context.Context, item agentmemory.MemoryItem, r
 	return err
 }
 
-// refused returns the error for a value that this package cannot store.
-func refused(what string, err error) error {
-	return fmt.Errorf("agentgo: %s: %w: %w", what, memory.ErrInvalidArgument, err)
+// refused returns the error for an argument that this package cannot store.
+func refused(field string, err error) error {
+	return fmt.Errorf("agentgo: %w", &memory.Error{
+		Code:     "INVALID_ARGUMENT",
+		Reason:   memory.ReasonInvalidField,
+		Field:    field,
+		Message:  fmt.Sprintf("%s: %v", field, err),
+		Metadata: map[string]string{"field": field},
+	})
+}
+
+// isMissing reports that there is no item, also not in a pointer.
+func isMissing(item agentmemory.MemoryItem) bool {
+	value := reflect.ValueOf(item)
+	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 // Retrieve returns the newest items, the oldest of them first: at most limit, or all without a limit,
@@ -95,7 +110,9 @@ func (m *serverMemory) Retrieve(
 ) ([]agentmemory.MemoryItem, error) {
 	wanted := agentmemory.NewMemoryRetrieveOptions()
 	for _, option := range options {
-		option(wanted)
+		if option != nil {
+			option(wanted)
+		}
 	}
 	limit := memory.WithNoLimit()
 	if wanted.Limit >= 0 && wanted.Limit <= math.MaxInt32 {

@@ -224,7 +224,7 @@ func TestTheTypeOfMessages(t *testing.T) {
 }
 
 func TestWhatCannotBeKeptIsRefused(t *testing.T) {
-	durable := agentgo.NewMemory(newClient(t))
+	durable := agentgo.NewMemory(newClient(t), nil)
 	message := func(parts ...llms.Part) agentmemory.MemoryItem {
 		return agentmemory.NewChatMessageMemoryItem(&llms.Message{Parts: parts})
 	}
@@ -232,6 +232,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 	cyclic["self"] = cyclic
 	refused := map[string]agentmemory.MemoryItem{
 		"no item":          nil,
+		"a nil item":       (*agentmemory.GenericMemoryItem)(nil),
 		"a nil part":       message(nil),
 		"a nil text":       message((*llms.TextPart)(nil)),
 		"a foreign part":   message(foreignPart{}),
@@ -246,6 +247,13 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		if !errors.Is(err, memory.ErrInvalidArgument) && !errors.Is(err, memory.ErrLimitExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if own := new(memory.Error); !errors.As(err, &own) || own.Field == "" {
+			t.Errorf("%s: no field is named: %v", name, err)
+		}
+	}
+	var missing context.Context
+	if err := durable.Add(missing, agentmemory.NewGenericMemoryItem("x")); !errors.Is(err, memory.ErrInvalidArgument) {
+		t.Errorf("without a context: %v", err)
 	}
 	equal(t, "how many items", len(retrieve(t, durable)), 0)
 }

@@ -40,6 +40,17 @@ func TestTheREADMEsExampleRuns(t *testing.T) {
 	}
 }
 
+// The example of an agent needs a model: the tests of agents run the same call.
+func TestTheREADMEsAgentCompiles(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	must(t, err)
+	found := regexp.MustCompile("(?s)```go\n(package trains\n.*?)```").FindSubmatch(readme)
+	if found == nil {
+		t.Fatal("the README has no agent")
+	}
+	buildInAnEmptyModule(t, string(found[1]))
+}
+
 // buildInAnEmptyModule builds a program like a newcomer with a checkout, and returns its path.
 func buildInAnEmptyModule(t *testing.T, source string) string {
 	t.Helper()

@@ -42,7 +42,7 @@ func (s *serverState) Get(key string) (any, error) {
 func (s *serverState) Put(key string, value any) error {
 	kept, err := toJSON(value)
 	if err != nil {
-		return refused(fmt.Sprintf("state %q", key), err)
+		return refused("value", err)
 	}
 	if _, err := s.client.SaveState(context.Background(), key, kept.value); err != nil {
 		return fmt.Errorf("agentgo: state %q: %w", key, err)

@@ -289,7 +289,7 @@ export abstract class AdminMethods extends Bound {
     const request = {
       namespace: this.boundTo,
       timeZone: timeZone ?? "",
-      defaultTtl: given(defaultTtlMs ?? undefined, durationFrom, "defaultTtlMs"),
+      defaultTtl: given(defaultTtlMs ?? undefined, durationFrom, "changes.defaultTtlMs"),
       updateMask: { paths },
       expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),
     };

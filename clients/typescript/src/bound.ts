@@ -1,7 +1,7 @@
 // What a client's methods need.
 
-import type { Arguments, Method } from "./known-options.js";
-import { withKnownOptions } from "./known-options.js";
+import type { Arguments, Method } from "./shapes.js";
+import { checked } from "./shapes.js";
 import type { Transport } from "./transport.js";
 
 /** A connection, and the namespace of its calls. */
@@ -26,7 +26,7 @@ export function bind<B extends Bound>(client: B, transport: Transport, boundTo: 
 }
 
 /**
- * Copies the methods of classes to the prototype of another class, each with a check of its options.
+ * Copies the methods of classes to the prototype of another class, each with a check of its arguments.
  *
  * @internal
  */
@@ -38,7 +38,7 @@ export function takeOver(
   for (const { prototype } of classes) {
     const { constructor: _, ...methods } = Object.getOwnPropertyDescriptors(prototype);
     for (const [name, descriptor] of Object.entries(methods)) {
-      const value = withKnownOptions(name, descriptor.value as Method, known[name] ?? []);
+      const value = checked(descriptor.value as Method, known[name]!);
       Object.defineProperty(target.prototype, name, { ...descriptor, value });
     }
   }

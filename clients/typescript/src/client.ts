@@ -12,23 +12,23 @@
 //
 // These classes have no constructors and no fields. `MemoryClient` gets their methods twice: for the compiler,
 // from the interface of the same name, which extends them all, and at run time from `METHODS`, whose methods are
-// copied to its prototype. Add the class of a new service to both, and the names of its options to `ARGUMENTS`:
-// the methods of the client reject all others.
+// copied to its prototype. Add the class of a new service to both, and its arguments to `ARGUMENTS`:
+// the methods of the client reject all others with an `InvalidArgumentError` that names the argument.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { AdminMethods } from "./admin.js";
+import { ARGUMENTS, CLIENT } from "./argument-shapes.js";
 import { bind, Bound, takeOver } from "./bound.js";
 import { FileMethods } from "./files.js";
 import { InteractionMethods } from "./interactions.js";
 import { KnowledgeMethods } from "./knowledge.js";
-import { requireKnown } from "./known-options.js";
 import { MemoryMethods } from "./memory.js";
-import { ARGUMENTS, CLIENT } from "./option-names.js";
 import type { ClientOptions } from "./options.js";
 import { settingsFrom } from "./options.js";
 import { OverseerMethods } from "./overseer.js";
 import { SessionMethods } from "./sessions.js";
+import { requireOptions, text } from "./shapes.js";
 import { StateMethods } from "./state.js";
 import { Transport } from "./transport.js";
 import { UserMemoryMethods } from "./user-memories.js";
@@ -69,8 +69,8 @@ export interface MemoryClient
  *     }
  *     memory.close();
  *
- * Every method rejects with a subclass of `MemoryServiceError` if the server refuses the call or cannot be
- * reached, and with a `TypeError` if an option is unknown. The first call to a server opens the connection, and all calls share it.
+ * Every method rejects with a subclass of `MemoryServiceError` if an argument cannot be sent, the server refuses the
+ * call, or it cannot be reached. The first call to a server opens the connection, and all calls share it.
  */
 export class MemoryClient extends Bound {
   /**
@@ -80,12 +80,12 @@ export class MemoryClient extends Bound {
    * prefers one of them and uses another while that one is unavailable; a call without a namespace goes to the
    * first that is up.
    *
-   * @throws RangeError - an address is invalid or repeated, or an option is out of range
-   * @throws TypeError - an option is unknown, or the name or value of a header is not allowed in HTTP
+   * @throws InvalidArgumentError - an address is invalid or repeated, or an option is unknown or invalid; `field`
+   *   names it
    */
   constructor(address: string | readonly string[] = "127.0.0.1:50051", options: ClientOptions = {}) {
     super();
-    requireKnown(options, CLIENT, "MemoryClient");
+    requireOptions(options, CLIENT);
     bind(this, new Transport(settingsFrom(address, options)), options.namespace ?? "default", false);
   }
 
@@ -95,6 +95,7 @@ export class MemoryClient extends Bound {
    * It is cheap enough for every call. Closing it closes nothing.
    */
   namespace(name: string): MemoryClient {
+    text(name, "name");
     const view = Object.create(MemoryClient.prototype) as MemoryClient;
     return bind(view, this.transport, name, true);
   }

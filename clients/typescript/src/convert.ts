@@ -3,6 +3,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 
+import { CONTENTS, ITEM, MESSAGE, PARTS } from "./argument-shapes.js";
 import { degradedTo } from "./degradation.js";
 import type * as pb from "./gen/memory_service/v1/memory_pb.js";
 import type {
@@ -17,17 +18,18 @@ import {
   RetrieveMode as Modes,
   Role as Roles,
 } from "./gen/memory_service/v1/memory_pb.js";
+import { invalid, within } from "./invalid.js";
 import type { ImportedItem, ItemKind, MemoryItem, NewItem } from "./items.js";
-import { requireKnown } from "./known-options.js";
 import type { ItemChanges, RetrieveMode } from "./memory-options.js";
 import type { BinaryPart, ChatMessage, Content, Part, Role, ToolCallResult } from "./messages.js";
 import { readableText } from "./messages.js";
-import { ITEM } from "./option-names.js";
 import { provenanceFrom, provenanceTo } from "./provenance.js";
 import { given } from "./requests.js";
+import { requireProperties, requireShape, shapeOf, text } from "./shapes.js";
 import {
   AROUND_ITEM_FIELD,
   durationFrom,
+  eachFrom,
   enumFrom,
   enumTo,
   int64From,
@@ -46,35 +48,40 @@ type ContentInit = NonNullable<ItemInit["content"]>;
 /**
  * Converts the content of an item.
  *
- * @throws TypeError - an item cannot hold content of this type
+ * @throws InvalidArgumentError - an item cannot hold it
  */
 export function contentFrom(content: Content | string | undefined): ContentInit {
   if (typeof content === "string") {
+    text(content, "content");
     return { case: "text", value: content };
   }
-  switch (content?.type) {
-    case undefined:
-      return { case: undefined };
+  if (content === undefined) {
+    return { case: undefined };
+  }
+  requireProperties(content, shapeOf(content, CONTENTS, "content"), "content");
+  return within("content", () => variantFrom(content));
+}
+
+function variantFrom(content: Content): ContentInit {
+  switch (content.type) {
     case "text":
       return { case: "text", value: content.text };
     case "data":
-      return { case: "data", value: objectFrom(content.data, "content", AROUND_ITEM_FIELD) };
+      return { case: "data", value: objectFrom(content.data, "data", AROUND_ITEM_FIELD) };
     case "chat_message":
       return { case: "chatMessage", value: messageFrom(content) };
     case "tool_call_result":
-      return { case: "toolCallResult", value: resultFrom(content, "result") };
-    default:
-      throw new TypeError(`an item cannot hold a ${JSON.stringify((content as Content).type)}`);
+      return { case: "toolCallResult", value: resultFrom(content) };
   }
 }
 
 /**
  * Converts an item to be written, without the fields that only the server sets.
  *
- * @throws TypeError - it has an unknown property
+ * @throws InvalidArgumentError - it has an unknown property, or one that cannot be sent
  */
 export function newItemFrom(item: NewItem): ItemInit {
-  requireKnown(item, ITEM, "item");
+  requireShape(item, ITEM, "");
   const { id = "", sessionId = "", labels = {}, metadata } = item;
   return {
     id,
@@ -84,10 +91,7 @@ export function newItemFrom(item: NewItem): ItemInit {
     expireTime: given(item.expireTime, timestampFrom, "expireTime"),
     ttl: given(item.ttlMs, durationFrom, "ttlMs"),
     labels: { ...labels },
-    metadata:
-      metadata && Object.keys(metadata).length > 0
-        ? objectFrom(metadata, "metadata", AROUND_ITEM_FIELD)
-        : undefined,
+    metadata: metadata === undefined ? undefined : objectFrom(metadata, "metadata", AROUND_ITEM_FIELD),
     embedding: given(item.embedding, vectorFrom, "embedding"),
     importance: item.importance,
     index: item.index,
@@ -95,23 +99,25 @@ export function newItemFrom(item: NewItem): ItemInit {
   };
 }
 
-function isNewItem(item: NewItem | Content | string): item is NewItem {
-  return typeof item === "object" && !("type" in item);
-}
-
 /** Converts an item to be added; a content or a string stands for an item with this content. */
 export function itemFrom(item: NewItem | Content | string): ItemInit {
-  return newItemFrom(isNewItem(item) ? item : { content: item });
+  const isContent = typeof item !== "object" || item === null || "type" in item;
+  return newItemFrom(isContent ? { content: item } : item);
 }
 
 /** Converts an item to be imported, with its kind. */
 export function importedItemFrom(item: ImportedItem): ItemInit {
+  const converted = newItemFrom(item);
   const { kind = "plain", facetJson = "" } = item;
-  return { ...newItemFrom(item), kind: kindFrom(kind, "kind"), facetJson };
+  return { ...converted, kind: kindFrom(kind, "kind"), facetJson };
 }
 
 /** Converts the changes of an item; fields that are in the mask and not set are cleared by the server. */
 export function changesFrom(id: string, changes: ItemChanges): { item: ItemInit; updateMask: { paths: string[] } } {
+  return within("changes", () => changedFrom(id, changes));
+}
+
+function changedFrom(id: string, changes: ItemChanges) {
   const { content, sessionId = "", labels = {}, metadata, expireTime } = changes;
   const paths = {
     content: "content",
@@ -145,7 +151,7 @@ export function changesFrom(id: string, changes: ItemChanges): { item: ItemInit;
 /**
  * Returns the number of a kind of item; for plain items, that of "unspecified".
  *
- * @throws RangeError - there is no such kind
+ * @throws InvalidArgumentError - there is no such kind
  */
 export function kindFrom(kind: ItemKind, where: string): Kinds {
   if (kind === "plain") {
@@ -153,7 +159,7 @@ export function kindFrom(kind: ItemKind, where: string): Kinds {
   }
   const number = enumFrom<Kinds>(Kinds, kind, where);
   if (number === Kinds.UNSPECIFIED) {
-    throw new RangeError(`${where}: an item of a kind that this client does not know cannot be sent`);
+    throw invalid(where, "an item of a kind that this client does not know cannot be sent");
   }
   return number;
 }
@@ -212,13 +218,14 @@ function speakerOf(content: Content | undefined): string {
 
 /** Converts a chat message with all its parts. */
 export function messageFrom(message: ChatMessage): MessageInitShape<typeof ChatMessageSchema> {
+  requireProperties(message, MESSAGE);
   const { messageId = "", role, name, model, parts } = message;
   return {
     messageId,
     role: enumFrom<Roles>(Roles, role, "role"),
     name,
     model: model && { provider: model.provider ?? "", id: model.id ?? "" },
-    parts: parts.map((part, index) => partFrom(part, `parts[${index}]`)),
+    parts: eachFrom(parts, partFrom, "parts"),
     createTime: given(message.createTime, timestampFrom, "createTime"),
   };
 }
@@ -237,23 +244,22 @@ export function messageTo(proto: pb.ChatMessage): ChatMessage {
   };
 }
 
-function partFrom(part: Part, where: string): MessageInitShape<typeof PartSchema> {
+function partFrom(part: Part): MessageInitShape<typeof PartSchema> {
+  requireProperties(part, shapeOf(part, PARTS, ""));
   switch (part.type) {
     case "text":
       return { part: { case: "text", value: part.text } };
     case "data":
-      return { part: { case: "data", value: objectFrom(part.data, where) } };
+      return { part: { case: "data", value: objectFrom(part.data, "data") } };
     case "binary":
-      return { part: { case: "binary", value: binaryFrom(part, where) } };
+      return { part: { case: "binary", value: binaryFrom(part) } };
     case "tool_call": {
       const { name, toolCallId = "" } = part;
-      const args = given(part.arguments, objectFrom, `${where}.arguments`);
+      const args = given(part.arguments, objectFrom, "arguments");
       return { part: { case: "toolCall", value: { name, toolCallId, arguments: args } } };
     }
     case "tool_call_result":
-      return { part: { case: "toolCallResult", value: resultFrom(part, `${where}.result`) } };
-    default:
-      throw new TypeError(`${where}: a message cannot hold a ${JSON.stringify((part as Part).type)}`);
+      return { part: { case: "toolCallResult", value: resultFrom(part) } };
   }
 }
 
@@ -276,12 +282,9 @@ function partTo(part: pb.Part["part"]): Part | undefined {
   }
 }
 
-function binaryFrom(part: BinaryPart, where: string): MessageInitShape<typeof BinaryPartSchema> {
+function binaryFrom(part: BinaryPart): MessageInitShape<typeof BinaryPartSchema> {
   const { content = new Uint8Array(), mimeType = "", name, url, contentLength } = part;
-  if (!(content instanceof Uint8Array)) {
-    throw new TypeError(`${where}.content: the bytes must be a Uint8Array`);
-  }
-  return { content, mimeType, name, url, contentLength: given(contentLength, int64From, `${where}.contentLength`) };
+  return { content, mimeType, name, url, contentLength: given(contentLength, int64From, "contentLength") };
 }
 
 function binaryTo(proto: pb.BinaryPart): BinaryPart {
@@ -292,9 +295,9 @@ function binaryTo(proto: pb.BinaryPart): BinaryPart {
   return { type: "binary", content, mimeType, name, url, contentLength: length };
 }
 
-function resultFrom(result: ToolCallResult, where: string): MessageInitShape<typeof ToolCallResultSchema> {
+function resultFrom(result: ToolCallResult): MessageInitShape<typeof ToolCallResultSchema> {
   const { toolCallId = "", name = "", isError = false } = result;
-  return { toolCallId, name, isError, result: given(result.result, valueFrom, where) };
+  return { toolCallId, name, isError, result: given(result.result, valueFrom, "result") };
 }
 
 function resultTo(proto: pb.ToolCallResult): ToolCallResult {
@@ -305,7 +308,7 @@ function resultTo(proto: pb.ToolCallResult): ToolCallResult {
 /**
  * Returns the number of a search mode; `where` names it in errors.
  *
- * @throws RangeError - there is no such mode
+ * @throws InvalidArgumentError - there is no such mode
  */
 export function modeFrom(mode: RetrieveMode, where: string): Modes {
   return enumFrom(Modes, mode, where);

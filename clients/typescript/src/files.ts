@@ -1,5 +1,6 @@
 // The client's methods for files.
 
+import { EDITS } from "./argument-shapes.js";
 import { Bound } from "./bound.js";
 import type {
   CreatedFile,
@@ -16,9 +17,9 @@ import type { Found } from "./found.js";
 import { foundOf } from "./found.js";
 import type { SearchFilesResponse } from "./gen/memory_service/v1/file_pb.js";
 import { FileService } from "./gen/memory_service/v1/file_pb.js";
-import { requireKnown } from "./known-options.js";
 import type { CallOptions, WriteOptions } from "./options.js";
 import { given, requestIdOf, withToken } from "./requests.js";
+import { requireShape, shapeOf } from "./shapes.js";
 import { int32From, int64From } from "./values.js";
 import type { ListVersionsOptions } from "./versions.js";
 
@@ -262,26 +263,16 @@ async function* onePage(response: SearchFilesResponse): AsyncGenerator<SearchFil
   yield response;
 }
 
-const EDITS = {
-  replace: { type: true, oldText: true, newText: true },
-  insert: { type: true, afterLine: true, text: true },
-  append: { type: true, text: true },
-} as const;
-
 /** @internal */
 export function editFrom(edit: FileEdit) {
-  const type: unknown = edit?.type;
-  if (typeof type !== "string" || !Object.hasOwn(EDITS, type)) {
-    throw new TypeError(`edit: there is no edit of type ${JSON.stringify(type)}`);
-  }
-  requireKnown(edit, EDITS[edit.type], "edit");
+  requireShape(edit, shapeOf(edit, EDITS, "edit"), "edit");
   switch (edit.type) {
     case "replace":
       return { case: "replace" as const, value: { oldText: edit.oldText, newText: edit.newText } };
     case "insert":
       return {
         case: "insert" as const,
-        value: { afterLine: int32From(edit.afterLine, "afterLine"), text: edit.text },
+        value: { afterLine: int32From(edit.afterLine, "edit.afterLine"), text: edit.text },
       };
     case "append":
       return { case: "append" as const, value: { text: edit.text } };

@@ -6,6 +6,7 @@ import { importedItemFrom } from "./convert.js";
 import type { ImportRequest } from "./gen/memory_service/v1/memory_pb.js";
 import { ImportRequestSchema, MemoryItemSchema, OnDuplicate as Choices } from "./gen/memory_service/v1/memory_pb.js";
 import { StateEntrySchema } from "./gen/memory_service/v1/state_pb.js";
+import { invalid, shown, typeOf, within } from "./invalid.js";
 import type { ImportedItem } from "./items.js";
 import type { NewStateEntry } from "./state-entries.js";
 import { newEntryFrom } from "./state-entries.js";
@@ -42,7 +43,7 @@ export function onDuplicateFrom(onDuplicate: OnDuplicate = "fail"): Choices {
  * Yields records in batches, bounded in number and in bytes. The first is yielded even if it is empty, because
  * it names the namespace.
  *
- * @throws RangeError - a setting is out of range
+ * @throws InvalidArgumentError - a setting is out of range, or a record cannot be sent
  * @internal
  */
 export async function* batches(
@@ -52,14 +53,19 @@ export async function* batches(
 ): AsyncGenerator<ImportRequest, void, undefined> {
   const { onDuplicate, batchRecords = BATCH_RECORDS } = batching;
   if (!Number.isInteger(batchRecords) || batchRecords < 1 || batchRecords > RECORDS_MAX) {
-    throw new RangeError(`batchRecords must be 1 to ${RECORDS_MAX}, not ${batchRecords}`);
+    throw invalid("batchRecords", `must be 1 to ${RECORDS_MAX}, not ${shown(batchRecords)}`);
+  }
+  const isObject = typeof records === "object" && records !== null;
+  if (!isObject || !(Symbol.iterator in records || Symbol.asyncIterator in records)) {
+    throw invalid("records", `must be an array or another iterable, not ${typeOf(records)}`);
   }
   const choice = onDuplicateFrom(onDuplicate);
   let batch = create(ImportRequestSchema, { namespace, onDuplicate: choice });
   let bytes = 0;
   let isFirst = true;
+  let index = 0;
   for await (const record of records) {
-    const added = recordFrom(record);
+    const added = within(`records[${index++}]`, () => recordFrom(record));
     const count = batch.items.length + batch.states.length;
     if (count >= batchRecords || (count > 0 && bytes + added.bytes > BATCH_BYTES)) {
       yield batch;
@@ -76,7 +82,7 @@ export async function* batches(
 }
 
 function recordFrom(record: ImportRecord): { bytes: number; to: (batch: ImportRequest) => void } {
-  if ("key" in record) {
+  if (typeof record === "object" && record !== null && "key" in record) {
     const state = create(StateEntrySchema, newEntryFrom(record));
     const bytes = toBinary(StateEntrySchema, state).length;
     return { bytes, to: (batch) => batch.states.push(state) };

@@ -38,7 +38,7 @@ import { deletedIn } from "./removed.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import { conditionFrom, filterFrom, resultsOf, retrievalFrom } from "./retrieval.js";
 import type { StateEntry } from "./state-entries.js";
-import { durationFrom, int32From, int64From } from "./values.js";
+import { durationFrom, eachFrom, int32From, int64From } from "./values.js";
 import type { BatchWritten, WriteOperation } from "./write-operations.js";
 import { batchWrittenTo, operationFrom } from "./write-operations.js";
 
@@ -81,7 +81,7 @@ export abstract class MemoryMethods extends Bound {
   ): Promise<MemoryItem[]> {
     const request = {
       namespace: this.boundTo,
-      items: Array.from(items, itemFrom),
+      items: eachFrom(items, itemFrom, "items"),
       requestId: requestIdOf(options),
       onDuplicate: onDuplicateFrom(options.onDuplicate),
     };
@@ -244,7 +244,7 @@ export abstract class MemoryMethods extends Bound {
   async batchWrite(operations: Iterable<WriteOperation>, options: WriteOptions = {}): Promise<BatchWritten> {
     const request = {
       namespace: this.boundTo,
-      operations: Array.from(operations, operationFrom),
+      operations: eachFrom(operations, operationFrom, "operations"),
       requestId: requestIdOf(options),
     };
     return batchWrittenTo(await this.transport.unary(method.batchWrite, request, options));

@@ -2,6 +2,7 @@
 
 import { isIPv4 } from "node:net";
 
+import { invalid } from "./invalid.js";
 import { addressesOf } from "./servers.js";
 
 /** Options that every method takes. */
@@ -74,6 +75,8 @@ export interface TlsOptions {
 
 const ATTEMPTS_MAX = 5;
 const MIB = 1024 * 1024;
+/** Length of a message, which gRPC sends in 32 bits. */
+const RECEIVE_BYTES_MAX = 2 ** 32 - 1;
 
 /**
  * The settings of a client, with all defaults filled in.
@@ -95,8 +98,8 @@ export interface Settings {
 /**
  * Fills in the defaults.
  *
- * @throws RangeError - a setting is out of range, or credentials would be sent unencrypted
- * @throws TypeError - the name or value of a header is not allowed in HTTP
+ * @throws InvalidArgumentError - a setting is out of range, credentials would be sent unencrypted, or the name or value
+ *   of a header is not allowed in HTTP
  * @internal
  */
 export function settingsFrom(address: string | readonly string[], options: ClientOptions): Settings {
@@ -104,12 +107,15 @@ export function settingsFrom(address: string | readonly string[], options: Clien
   const { timeoutMs = 30_000, maxAttempts = ATTEMPTS_MAX, keepaliveMs = 60_000 } = options;
   const { maxReceiveBytes = 16 * MIB, waitForReady, tls = false } = options;
   if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > ATTEMPTS_MAX) {
-    throw new RangeError(`maxAttempts must be 1 to ${ATTEMPTS_MAX}, not ${maxAttempts}`);
+    throw invalid("maxAttempts", `must be 1 to ${ATTEMPTS_MAX}, not ${maxAttempts}`);
   }
   for (const [name, value] of Object.entries({ timeoutMs, keepaliveMs, maxReceiveBytes })) {
     if (!(value > 0)) {
-      throw new RangeError(`${name} must be positive, not ${value}`);
+      throw invalid(name, `must be positive, not ${value}`);
     }
+  }
+  if (maxReceiveBytes > RECEIVE_BYTES_MAX) {
+    throw invalid("maxReceiveBytes", `must be at most ${RECEIVE_BYTES_MAX}, not ${maxReceiveBytes}`);
   }
   return {
     addresses,
@@ -133,31 +139,34 @@ function headersFrom(addresses: readonly string[], options: ClientOptions): Head
       sent.append(name, value);
     } catch {
       // The error would show the value.
-      throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
+      throw invalid("headers", `the header ${JSON.stringify(name)} cannot be sent`);
     }
   }
-  const given = [apiKey !== undefined, tokenSource !== undefined, sent.has("authorization")].filter(Boolean);
+  const credentials = { apiKey, tokenSource, headers: sent.get("authorization") ?? undefined };
+  const given = Object.entries(credentials).filter(([, value]) => value !== undefined);
+  const nameOfCredential = given[0]?.[0] ?? "";
   if (given.length > 1) {
-    throw new RangeError("only one of apiKey, tokenSource and an authorization header can be given");
+    throw invalid(nameOfCredential, "only one of apiKey, tokenSource and an authorization header can be given");
   }
   if (given.length > 0 && !tls && !allowInsecureToken && !addresses.every(isLoopback)) {
-    throw new RangeError(
+    throw invalid(
+      nameOfCredential,
       "credentials need tls: without it, anything on the network path could read them; " +
         "allowInsecureToken sends them anyway",
     );
   }
-  return apiKey === undefined ? sent : withToken(sent, apiKey);
+  return apiKey === undefined ? sent : withToken(sent, apiKey, "apiKey");
 }
 
 /**
- * Returns headers with a token added.
+ * Returns headers with a token added; `where` names it in errors.
  *
- * @throws RangeError - no header can carry it; the error does not show it
+ * @throws InvalidArgumentError - no header can carry it; the error does not show it
  * @internal
  */
-export function withToken(headers: Headers, token: string): Headers {
+export function withToken(headers: Headers, token: string, where: string): Headers {
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new RangeError("the token must be printable ASCII text without spaces");
+    throw invalid(where, "the token must be printable ASCII text without spaces");
   }
   const all = new Headers(headers);
   all.set("authorization", `Bearer ${token}`);

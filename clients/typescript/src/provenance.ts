@@ -12,7 +12,7 @@ import { enumFrom, enumTo, optionalTimeTo, timestampFrom } from "./values.js";
 /**
  * Returns the number of a kind of source.
  *
- * @throws RangeError - there is no such kind
+ * @throws InvalidArgumentError - there is no such kind
  */
 export function sourceKindFrom(source: SourceKind, where: string): Kinds {
   return enumFrom<Kinds>(Kinds, source, where);
@@ -20,7 +20,7 @@ export function sourceKindFrom(source: SourceKind, where: string): Kinds {
 
 /** Converts a filter by trust and source. */
 export function trustFrom({ minTrust, sources = [] }: TrustFilter) {
-  return { minTrust, sources: sources.map((source) => sourceKindFrom(source, "sources")) };
+  return { minTrust, sources: sources.map((source, index) => sourceKindFrom(source, `sources[${index}]`)) };
 }
 
 /** Converts a provenance with all its fields. */

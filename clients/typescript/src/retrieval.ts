@@ -25,7 +25,7 @@ export function conditionFrom(condition: DeleteCondition) {
     labels: { ...labels },
     startTime: given(condition.startTime, timestampFrom, "startTime"),
     endTime: given(condition.endTime, timestampFrom, "endTime"),
-    kinds: kinds.map((kind) => kindFrom(kind, "kinds")),
+    kinds: kinds.map((kind, index) => kindFrom(kind, `kinds[${index}]`)),
     filter,
   };
 }

@@ -6,6 +6,8 @@
 import { createHash } from "node:crypto";
 
 import { MemoryServiceError, UnavailableError } from "./errors.js";
+import { invalid } from "./invalid.js";
+import { texts } from "./shapes.js";
 
 /**
  * How long a failed server is tried last. Doubled, its namespaces stay twice as long at servers that have to load
@@ -30,28 +32,29 @@ const AWAY: ReadonlySet<string> = new Set(["", "SHUTTING_DOWN", "STORAGE_UNAVAIL
 /**
  * Returns the addresses in a comma-separated text or in a list, in the given order.
  *
- * @throws RangeError - an address is empty, repeated, or not a host and port
+ * @throws InvalidArgumentError - an address is empty, repeated, or not a host and port
  */
 export function addressesOf(given: string | readonly string[]): readonly string[] {
   const entries = typeof given === "string" ? given.split(",") : given;
+  texts(entries, "address");
   if (entries.length === 0) {
-    throw new RangeError("address: none is given");
+    throw invalid("address", "none is given");
   }
   const found: string[] = [];
   for (const [index, entry] of entries.entries()) {
     const address = entry.trim();
     if (address === "") {
-      throw new RangeError(`address: number ${index + 1} of ${entries.length} is empty`);
+      throw invalid("address", `number ${index + 1} of ${entries.length} is empty`);
     }
     const [, port] = /^[^\s/@]+:(\d+)$/.exec(address) ?? [];
     if (port === undefined) {
-      throw new RangeError(`address: must be a host and a port, not ${JSON.stringify(address)}`);
+      throw invalid("address", `must be a host and a port, not ${JSON.stringify(address)}`);
     }
     if (Number(port) < 1 || Number(port) > PORT_MAX) {
-      throw new RangeError(`address: the port of ${JSON.stringify(address)} is not 1 to ${PORT_MAX}`);
+      throw invalid("address", `the port of ${JSON.stringify(address)} is not 1 to ${PORT_MAX}`);
     }
     if (found.includes(address)) {
-      throw new RangeError(`address: ${JSON.stringify(address)} is given twice`);
+      throw invalid("address", `${JSON.stringify(address)} is given twice`);
     }
     found.push(address);
   }

@@ -103,7 +103,7 @@ export abstract class SessionMethods extends Bound {
         sessionId,
         title: title ?? "",
         labels: labels ?? {},
-        metadata: given(metadata, objectFrom, "metadata"),
+        metadata: given(metadata, objectFrom, "changes.metadata"),
       },
       updateMask: { paths: paths.map(([name]) => name) },
       expectedVersion: given(options.expectedVersion, int64From, "expectedVersion"),

@@ -3,12 +3,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 
+import { STATE_ENTRY } from "./argument-shapes.js";
 import type { StateEntry as ProtoEntry } from "./gen/memory_service/v1/state_pb.js";
 import { StateEntrySchema } from "./gen/memory_service/v1/state_pb.js";
 import type { JsonValue } from "./json.js";
-import { requireKnown } from "./known-options.js";
-import { STATE_ENTRY } from "./option-names.js";
 import { given } from "./requests.js";
+import { requireShape } from "./shapes.js";
 import type { Time, TimeInput } from "./times.js";
 import { durationFrom, int64From, optionalTimeTo, timestampFrom, valueFrom, valueTo } from "./values.js";
 
@@ -75,7 +75,7 @@ export function savedFrom(key: string, value: JsonValue, options: ValueOptions) 
 
 /** @internal */
 export function newEntryFrom(entry: NewStateEntry): MessageInitShape<typeof StateEntrySchema> {
-  requireKnown(entry, STATE_ENTRY, "state entry");
+  requireShape(entry, STATE_ENTRY, "");
   const { key, value, description = "", expireTime } = entry;
   return {
     key,

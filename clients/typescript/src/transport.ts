@@ -18,7 +18,6 @@ import { withToken } from "./options.js";
 import { headerOf, NAMESPACE_HEADER, namespaceIn, Servers } from "./servers.js";
 import type { Overloaded } from "./status.js";
 import { errorFrom, isAbsent, isOverloaded, mayPass } from "./status.js";
-import { requireWellFormed } from "./wellformed.js";
 
 const DELAY_FIRST_MS = 100;
 const DELAY_MAX_MS = 2_000;
@@ -59,7 +58,6 @@ export class Transport {
     request: MessageInitShape<I>,
     options: CallOptions = {},
   ): Promise<MessageShape<O>> {
-    requireWellFormed(request);
     const { maxAttempts, timeoutMs } = this.#settings;
     const namespace = namespaceIn(request);
     const headers = await this.#headers(namespace);
@@ -117,7 +115,6 @@ export class Transport {
     signal: AbortSignal,
     read: (response: MessageShape<O>) => T,
   ): AsyncGenerator<T, void, undefined> {
-    requireWellFormed(request);
     const namespace = namespaceIn(request);
     const headers = await this.#headers(namespace);
     const way = this.#servers.begin(namespace);
@@ -195,7 +192,7 @@ export class Transport {
     if (told !== undefined) {
       headers.set(NAMESPACE_HEADER, told);
     }
-    return tokenSource === undefined ? headers : withToken(headers, await tokenSource());
+    return tokenSource === undefined ? headers : withToken(headers, await tokenSource(), "tokenSource");
   }
 
   /** Begins a call that the caller's signal, closing the client, or `end` ends. */
@@ -270,7 +267,7 @@ async function* notedIn<T>(failure: { error?: unknown }, requests: AsyncIterable
   const iterator = requests[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const { done, value } = await nextOf(iterator).catch((error: unknown) => {
+      const { done, value } = await iterator.next().catch((error: unknown) => {
         failure.error = error;
         throw error;
       });
@@ -282,14 +279,6 @@ async function* notedIn<T>(failure: { error?: unknown }, requests: AsyncIterable
   } finally {
     await iterator.return?.();
   }
-}
-
-async function nextOf<T>(requests: AsyncIterator<T>): Promise<IteratorResult<T>> {
-  const result = await requests.next();
-  if (!result.done) {
-    requireWellFormed(result.value);
-  }
-  return result;
 }
 
 /** Returns the milliseconds that the server requests before a retry: spread out, but never less. */

@@ -7,6 +7,7 @@ import type { Found } from "./found.js";
 import { foundOf } from "./found.js";
 import { RetrieveMode as Modes } from "./gen/memory_service/v1/memory_pb.js";
 import { UserMemoryService } from "./gen/memory_service/v1/user_memory_pb.js";
+import { within } from "./invalid.js";
 import { trustFrom } from "./provenance.js";
 import { given, requestIdOf, withToken } from "./requests.js";
 import type {
@@ -45,7 +46,7 @@ import {
   sourceFrom,
   updatedTo,
 } from "./user-memories-values.js";
-import { durationFrom, int32From, int64From, objectFrom, timestampFrom } from "./values.js";
+import { durationFrom, eachFrom, int32From, int64From, objectFrom, timestampFrom } from "./values.js";
 
 const method = UserMemoryService.method;
 
@@ -150,7 +151,7 @@ export abstract class UserMemoryMethods extends Bound {
     changes: MemoryChanges,
     options: UpdateMemoryOptions = {},
   ): Promise<UpdatedMemory> {
-    const { memory, paths } = changesFrom(changes);
+    const { memory, paths } = within("changes", () => changesFrom(changes));
     const request = {
       namespace: this.boundTo,
       memory: { ...memory, id },
@@ -214,7 +215,7 @@ export abstract class UserMemoryMethods extends Bound {
   async extractMemories(options: ExtractMemoriesOptions): Promise<Extraction> {
     const request = {
       namespace: this.boundTo,
-      messages: (options.messages ?? []).map(messageFrom),
+      messages: eachFrom(options.messages ?? [], messageFrom, "messages"),
       sessionId: options.sessionId ?? "",
       afterRevision: int64From(options.afterRevision ?? 0, "afterRevision"),
       limit: given(options.limit, int32From, "limit"),

@@ -2,6 +2,7 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
+import { OPERATIONS } from "./argument-shapes.js";
 import { changesFrom, itemFrom } from "./convert.js";
 import type { Degradation } from "./degradation.js";
 import { degradedTo } from "./degradation.js";
@@ -12,16 +13,16 @@ import type {
 } from "./gen/memory_service/v1/memory_pb.js";
 import type { OnDuplicate } from "./importing.js";
 import { onDuplicateFrom } from "./importing.js";
+import { within } from "./invalid.js";
 import type { ItemKind, NewItem } from "./items.js";
 import type { JsonValue } from "./json.js";
-import { requireKnown } from "./known-options.js";
 import type { ItemChanges } from "./memory-options.js";
 import type { Content } from "./messages.js";
 import type { FileEdit } from "./files.js";
 import { editFrom } from "./files.js";
-import { OPERATIONS } from "./option-names.js";
 import { given } from "./requests.js";
 import { conditionFrom } from "./retrieval.js";
+import { requireShape, shapeOf } from "./shapes.js";
 import type { ValueOptions } from "./state-entries.js";
 import { savedFrom } from "./state-entries.js";
 import type { Time, TimeInput } from "./times.js";
@@ -197,19 +198,11 @@ export interface BatchWritten {
 /**
  * Converts an operation.
  *
- * @throws TypeError - there is no such operation, or it has an unknown property
+ * @throws InvalidArgumentError - there is no such operation, or it has an unknown or invalid property
  * @internal
  */
-export function operationFrom(
-  operation: WriteOperation,
-  index: number,
-): MessageInitShape<typeof WriteOperationSchema> {
-  const where = `operations[${index}]`;
-  const type: unknown = operation?.type;
-  if (typeof type !== "string" || !Object.hasOwn(OPERATIONS, type)) {
-    throw new TypeError(`${where}: there is no operation of type ${JSON.stringify(type)}`);
-  }
-  requireKnown(operation, OPERATIONS[operation.type], where);
+export function operationFrom(operation: WriteOperation): MessageInitShape<typeof WriteOperationSchema> {
+  requireShape(operation, shapeOf(operation, OPERATIONS, ""), "");
   return { operation: variantFrom(operation) };
 }
 
@@ -217,7 +210,7 @@ function variantFrom(operation: WriteOperation): MessageInitShape<typeof WriteOp
   switch (operation.type) {
     case "add": {
       const onDuplicate = onDuplicateFrom(operation.onDuplicate);
-      return { case: "add", value: { item: itemFrom(operation.item), onDuplicate } };
+      return { case: "add", value: { item: within("item", () => itemFrom(operation.item)), onDuplicate } };
     }
     case "update": {
       const expectedRevision = given(operation.expectedRevision, int64From, "expectedRevision");

@@ -326,13 +326,13 @@ describe("what is sent with every call", { timeout: 120_000 }, () => {
 });
 
 test("options that are out of range", () => {
-  assert.throws(() => new MemoryClient("localhost:1", { maxAttempts: 6 }), RangeError);
-  assert.throws(() => new MemoryClient("localhost:1", { maxAttempts: 0 }), RangeError);
-  assert.throws(() => new MemoryClient("localhost:1", { timeoutMs: 0 }), RangeError);
-  assert.throws(() => new MemoryClient("localhost:1", { keepaliveMs: NaN }), RangeError);
-  assert.throws(() => new MemoryClient("localhost:1", { headers: { "no name": "x" } }), TypeError);
+  assert.throws(() => new MemoryClient("localhost:1", { maxAttempts: 6 }), { field: "maxAttempts" });
+  assert.throws(() => new MemoryClient("localhost:1", { maxAttempts: 0 }), { field: "maxAttempts" });
+  assert.throws(() => new MemoryClient("localhost:1", { timeoutMs: 0 }), { field: "timeoutMs" });
+  assert.throws(() => new MemoryClient("localhost:1", { keepaliveMs: NaN }), { field: "keepaliveMs" });
+  assert.throws(() => new MemoryClient("localhost:1", { headers: { "no name": "x" } }), { field: "headers" });
   for (const address of ["localhost", "http://localhost:1", "localhost:1/path", ""]) {
-    assert.throws(() => new MemoryClient(address), RangeError);
+    assert.throws(() => new MemoryClient(address), { name: "InvalidArgumentError", field: "address" });
   }
 });
 

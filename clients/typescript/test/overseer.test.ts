@@ -68,7 +68,7 @@ describe("overseer", { skip, timeout: 120_000 }, () => {
     assert.equal(decision.key, "");
     await assert.rejects(
       agent.evaluateForStorage("lookup", undefined as unknown as JsonValue),
-      TypeError,
+      { name: "InvalidArgumentError", field: "result" },
     );
   });
 

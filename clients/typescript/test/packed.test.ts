@@ -1,5 +1,5 @@
-// The package as a newcomer gets it: packed, installed into an empty project, its README's code compiled
-// under the strictest settings, and two of its examples run there.
+// The package as a newcomer gets it: packed, installed into an empty project, the first example of
+// its README compiled under the strictest settings and run there.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,19 +14,15 @@ import { packageFolder, Server, skip } from "./server.js";
 const run = promisify(execFile);
 const NAME = "@memory-service/client";
 
-/** What the later examples of the README take for granted. */
 const GIVEN = `
-import { MemoryClient, type NewItem } from "${NAME}";
+import { MemoryClient } from "${NAME}";
 declare const memory: MemoryClient;
-declare const authorities: string;
-declare const key: string;
-declare function recordsOfAFile(): AsyncIterable<NewItem>;
 `;
 
 describe("the package", { skip, timeout: 300_000 }, () => {
   let project: string;
   let installed: string;
-  let examples: string[];
+  let example: string;
 
   before(async () => {
     project = await mkdtemp(join(tmpdir(), "memory-newcomer-"));
@@ -38,37 +34,20 @@ describe("the package", { skip, timeout: 300_000 }, () => {
     await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", `./${filename}`], { cwd: project });
     installed = join(project, "node_modules", NAME);
     const readme = await readFile(join(installed, "README.md"), "utf8");
-    examples = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => code!);
+    [, example] = /^```ts\n(.*?)^```/ms.exec(readme) as unknown as [string, string];
   });
 
   after(async () => {
     await rm(project, { recursive: true, force: true });
   });
 
-  test("the examples of the README compile, and the first one runs", async () => {
-    const [first, ...others] = examples;
+  // tests/test_clients_examples.py compiles and runs all examples.
+  test("the first example of the README runs", async () => {
     const server = await Server.start();
     try {
-      await compile({
-        "first.ts": first!.replace("127.0.0.1:50051", server.address),
-        ...Object.fromEntries(others.map((code, index) => [`other${index}.ts`, GIVEN + code])),
-      });
+      await compile({ "first.ts": example.replace("127.0.0.1:50051", server.address) });
       const { stdout } = await run("node", ["out/first.js"], { cwd: project });
       assert.equal(stdout, "Ada likes tea\n");
-    } finally {
-      await server.remove();
-    }
-    assert.ok(others.length >= 8, `${others.length} other examples`);
-  });
-
-  test("the example of a batch runs", async () => {
-    const batch = examples.find((code) => code.includes("batchWrite"))!;
-    const server = await Server.start("--embedder", "none");
-    try {
-      const client = `import { MemoryClient } from "${NAME}"; const memory = new MemoryClient("${server.address}");`;
-      await compile({ "batch.ts": `${client}\n${batch}\nmemory.close();` });
-      const { stdout } = await run("node", ["out/batch.js"], { cwd: project });
-      assert.equal(stdout, "[ 2, 3, 4 ]\n1\n");
     } finally {
       await server.remove();
     }

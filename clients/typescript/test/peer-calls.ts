@@ -12,7 +12,7 @@ import { SessionService } from "../src/gen/memory_service/v1/session_pb.js";
 import { StateService } from "../src/gen/memory_service/v1/state_pb.js";
 import { UserMemoryService } from "../src/gen/memory_service/v1/user_memory_pb.js";
 import type { JsonValue, MemoryClient } from "../src/index.js";
-import { MemoryServiceError } from "../src/index.js";
+import { InvalidArgumentError, MemoryServiceError } from "../src/index.js";
 import type { Adapter } from "./peer-adapters.js";
 import { FILES } from "./peer-files.js";
 import { ADMIN, iterated, MEMORY, STATE } from "./peer-memory.js";
@@ -80,15 +80,15 @@ function requestOf(method: DescMethod, adapter: Adapter, json: JsonValue): Nativ
 }
 
 function refusal(error: unknown): object {
+  if (error instanceof InvalidArgumentError && error.reason === "") {
+    return { inexpressible: `the client takes no such value: ${error.message}` };
+  }
   if (error instanceof MemoryServiceError) {
     const { code, reason, field, metadata } = error;
     return { error: { code, reason, field, metadata } };
   }
   if (error instanceof Inexpressible) {
     return { inexpressible: error.message };
-  }
-  if (error instanceof TypeError || error instanceof RangeError) {
-    return { inexpressible: `the client takes no such value: ${error.message}` };
   }
   throw error;
 }
