@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Awaitable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ async def answer(tool: Any, command: dict[str, Any]) -> str:
     lines = text.split("\n")
     is_folder = [line.endswith("/") or number == 1 for number, line in enumerate(lines)]
     if "directories" in lines[0]:
-        lines = [line.partition("\t")[2] if folder else line for line, folder in zip(lines, is_folder, strict=True)]
+        lines = [
+            line.partition("\t")[2] if folder else line for line, folder in zip(lines, is_folder, strict=True)
+        ]
     return "\n".join(lines)
 
 
@@ -68,12 +71,24 @@ def commands(rng: random.Random) -> Iterator[dict[str, Any]]:
             [
                 {"command": "view", "path": path, "view_range": rng.choice(ranges)},
                 {"command": "create", "path": path, "file_text": text},
-                {"command": "str_replace", "path": path, "old_str": rng.choice(["one", "two", "\n"]), "new_str": text},
+                {
+                    "command": "str_replace",
+                    "path": path,
+                    "old_str": rng.choice(["one", "two", "\n"]),
+                    "new_str": text,
+                },
                 {"command": "insert", "path": path, "insert_line": rng.randrange(-1, 5), "insert_text": text},
                 {"command": "delete", "path": path},
                 {"command": "rename", "old_path": path, "new_path": rng.choice(PATHS)},
             ]
         )
+
+
+def remove_empty_folders(root: Path) -> None:
+    """Remove what the server does not have."""
+    for folder in sorted(root.glob("**/"), reverse=True):
+        if folder != root and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -88,16 +103,12 @@ async def test_answers_are_those_of_the_tool_for_local_files(
                     expected = await answer(local, command)
                 except OSError:
                     continue  # A file in place of a folder: the local tool has no answer.
-                for folder in sorted(tmp_path.glob("memories/**/"), reverse=True):
-                    if folder.name != "memories" and not any(folder.iterdir()):
-                        folder.rmdir()  # The server has no empty folders.
+                remove_empty_folders(tmp_path / "memories")
                 for each in (tool, aio):
                     assert await answer(each, command) == expected, command
 
 
 def test_concurrent_changes_are_not_lost(tool: MemoryServiceMemoryTool) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     tool.call({"command": "create", "path": "/memories/a.txt", "file_text": ""})
     with ThreadPoolExecutor(8) as pool:
         list(

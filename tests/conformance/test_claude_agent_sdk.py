@@ -75,7 +75,9 @@ async def test_stores_that_append_at_once_lose_nothing(address: str, namespace: 
         assert [each["session_id"] for each in await two.list_sessions(KEY["project_key"])] == ["trip"]
 
 
-async def test_the_sdk_lists_sessions_by_their_summaries(store: MemoryServiceSessionStore, tmp_path: Any) -> None:
+async def test_the_sdk_lists_sessions_by_their_summaries(
+    store: MemoryServiceSessionStore, tmp_path: Any
+) -> None:
     project = project_key_for_directory(str(tmp_path))
     key: Any = {"project_key": project, "session_id": str(uuid.uuid4())}
     await store.append(key, [said("user", "Find me a train", timestamp="2026-01-02T03:04:05.678Z")])
@@ -87,7 +89,9 @@ async def test_what_was_said_is_found(
     store: MemoryServiceSessionStore, async_memory: AsyncMemoryClient
 ) -> None:
     meta = said("user", "Caveat: a train of thought", isMeta=True)
-    await store.append(KEY, [said("user", "Find me a train to Paris"), meta, {"type": "mode", "mode": "train"}])
+    await store.append(
+        KEY, [said("user", "Find me a train to Paris"), meta, {"type": "mode", "mode": "train"}]
+    )
     found = await async_memory.retrieve("train", session_id="trip")
     assert {(result.item.content.role, result.text) for result in found} == {  # type: ignore[union-attr]
         ("user", "Find me a train to Paris"),

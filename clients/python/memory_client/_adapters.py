@@ -35,7 +35,9 @@ class AsyncAdapter:
         elif isinstance(client, AsyncMemoryClient):
             self._client = client if namespace is None else client.namespace(namespace)
         else:
-            raise invalid("client", f"must be an AsyncMemoryClient or an address, not {type(client).__name__}")
+            raise invalid(
+                "client", f"must be an AsyncMemoryClient or an address, not {type(client).__name__}"
+            )
 
     async def aclose(self) -> None:
         """Close the client if the adapter made it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
 
 from anthropic.lib.tools import ToolError
@@ -47,7 +48,7 @@ def _path(given: str) -> str:
 def view(command: BetaMemoryTool20250818ViewCommand) -> Steps:
     """Return a file with line numbers, or the files and folders below a folder."""
     path = _path(command.path)
-    lines = command.view_range or ()
+    lines: Sequence[int] = command.view_range or ()
     start, end = (max(1, lines[0]), lines[1]) if len(lines) == 2 else (1, -1)
     if path != ROOT:
         try:
@@ -192,10 +193,8 @@ def rename(command: BetaMemoryTool20250818RenameCommand) -> Steps:
 
 def clear() -> Steps:
     """Delete all files."""
-    try:
+    with suppress(NotFound):
         yield "delete_file", (ROOT,), {"recursive": True}
-    except NotFound:
-        pass
     return "All memory cleared"
 
 

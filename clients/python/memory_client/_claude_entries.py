@@ -124,6 +124,8 @@ def _part(block: Any) -> Part | None:
         return ToolCall(name_of(block.get("name")), arguments, name_of(block.get("id")))
     if kind == "tool_result":
         is_error = block.get("is_error") is True
-        return ToolCallResult("", shortened(block.get("content")), name_of(block.get("tool_use_id")), is_error)
+        return ToolCallResult(
+            "", shortened(block.get("content")), name_of(block.get("tool_use_id")), is_error
+        )
     text = block.get("text", block.get("thinking"))
     return clean(text) if isinstance(text, str) else f"[{clean(str(kind))}]"

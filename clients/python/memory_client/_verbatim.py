@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +11,6 @@ from memory_client.errors import invalid
 from memory_client.messages import BinaryPart, ChatMessage
 from memory_client.models import MemoryItem
 from memory_client.values import INTEGER_MAX
-
-import re
 
 FILE_BYTES = 1024 * 1024
 """The largest content of a file."""

@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -130,10 +131,8 @@ class MemoryServiceSessionStore(AsyncAdapter, SessionStore):
             await self._client.delete_where(labels={TRANSCRIPT_LABEL: _transcript(key)})
             return
         await self._client.delete_where(labels={SESSION_LABEL: _session(key)})
-        try:
+        with suppress(NotFound):
             await self._client.delete_state(_state_key(key))
-        except NotFound:
-            pass
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Return the subpaths of a session's subagents."""
