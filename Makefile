@@ -11,10 +11,13 @@ PROTOC_VENV := .venv-protos
 PROTOC_INSTALLED := $(PROTOC_VENV)/.installed
 SUPPLY_VENV := .venv-supply
 SUPPLY_INSTALLED := $(SUPPLY_VENV)/.installed
+CONFORMANCE_VENV := .venv-conformance
+CONFORMANCE_INSTALLED := $(CONFORMANCE_VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALL_LOCKED := $(INSTALL) --require-hashes
 PRODUCTS := memory_service/indexes/hnswlib_products.hpp
 BUILD_LOCK := locks/build.lock
+CONFORMANCE_LOCK := locks/conformance.lock
 DEV_LOCK := locks/dev.lock
 PROTOC_LOCK := locks/protos.lock
 SERVER_LOCK := locks/server.lock
@@ -34,7 +37,7 @@ TEST_WORKERS ?= 2
 SOAKED = $(shell grep -l "^from faults.scale import" tests/test_*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test coverage soak bench check protos protos-check fmt lint types lock sbom audit-dependencies \
+.PHONY: help install serve test conformance coverage soak bench check protos protos-check fmt lint types lock sbom audit-dependencies \
 	tools clean
 
 help: ## List the targets
@@ -75,6 +78,17 @@ test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machi
 		-o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true --max-worker-restart 2 \
 		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
+# The frameworks cannot all be installed beside the server; the tests start it from .venv.
+conformance: $(INSTALLED) $(CONFORMANCE_INSTALLED) ## Run the tests of agent frameworks over their adapters; see docs/integrations.md
+	SERVER_PYTHON=$(CURDIR)/$(BIN)/python $(CONFORMANCE_VENV)/bin/python -m pytest -q $(or $(ARGS),tests/conformance)
+
+$(CONFORMANCE_INSTALLED): $(BUILD_LOCK) $(CONFORMANCE_LOCK) clients/python/pyproject.toml
+	$(PYTHON) -m venv $(CONFORMANCE_VENV)
+	$(CONFORMANCE_VENV)/bin/python $(INSTALL_LOCKED) -r $(BUILD_LOCK)
+	PYTHONWARNINGS=ignore $(CONFORMANCE_VENV)/bin/python $(INSTALL_LOCKED) --no-build-isolation -r $(CONFORMANCE_LOCK)
+	PYTHONWARNINGS=ignore $(CONFORMANCE_VENV)/bin/python $(INSTALL) --no-deps --no-build-isolation -e clients/python
+	@touch $@
+
 soak: $(INSTALLED) ## Run the tests that do more in it at full length (over an hour); SEED=n repeats a run
 	@$(BIN)/python -m compileall -q memory_service clients/python/memory_client
 	SOAK=1 $(BIN)/python -m pytest tests/faults tests/contract $(SOAKED) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
@@ -112,9 +126,10 @@ bench: $(INSTALLED) ## Run the benchmarks; LOCOMO_DATA=path adds the conversatio
 
 # Tools and checks run side by side, tests after them: some measure time.
 check: ## What CI runs
-	$(MAKE) --jobs --output-sync=target $(INSTALLED) $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES)
+	$(MAKE) --jobs --output-sync=target $(INSTALLED) $(PROTOC_INSTALLED) $(CONFORMANCE_INSTALLED) $(GO_TOOLS) $(NODE_MODULES)
 	$(MAKE) --jobs --output-sync=target protos-check lint types
 	$(MAKE) test
+	$(MAKE) conformance
 
 protos: $(PROTOC_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Generate code from the protos
 	protos/generate.sh $(GENERATE_WITH)
@@ -151,7 +166,7 @@ types: $(INSTALLED) ## Check the types
 	$(BIN)/mypy
 
 # All in one set of versions: what is locked for a server is what is tested. Those that are locked stay, without UPGRADE.
-# The compiler of the protos has an environment of its own, with older versions.
+# The compiler of the protos has an environment of its own, with older versions; the frameworks exclude each other's.
 lock: $(SUPPLY_INSTALLED) ## Write locks/ anew from pyproject.toml; UPGRADE=1 takes newer versions
 	mkdir -p build
 	cat $(BUILD_LOCK) $(DEV_LOCK) $(SUPPLY_LOCK) > build/constraints.txt
@@ -162,6 +177,7 @@ lock: $(SUPPLY_INSTALLED) ## Write locks/ anew from pyproject.toml; UPGRADE=1 ta
 	$(LOCK) pyproject.toml --all-extras --group dev --constraint build/constraints.txt --output-file $(DEV_LOCK)
 	$(LOCK) --group supply --constraint build/constraints.txt --output-file $(SUPPLY_LOCK)
 	$(LOCK) --group protos --output-file $(PROTOC_LOCK)
+	$(LOCK) --group conformance --fork-strategy fewest --output-file $(CONFORMANCE_LOCK)
 
 sbom: $(SUPPLY_INSTALLED) ## Write build/sbom.cdx.json: what locks/server.lock names, as CycloneDX
 	mkdir -p build
@@ -177,4 +193,4 @@ $(SUPPLY_INSTALLED): $(SUPPLY_LOCK)
 	@touch $@
 
 clean: ## Remove what was installed and built; data stays
-	rm -rf $(VENV) $(PROTOC_VENV) $(SUPPLY_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/*/*.so memory_service/*/*.cpp
+	rm -rf $(VENV) $(PROTOC_VENV) $(SUPPLY_VENV) $(CONFORMANCE_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/*/*.so memory_service/*/*.cpp

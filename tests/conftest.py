@@ -14,6 +14,9 @@ from grpc_api import SMALL_GRAPHS, Api, Connect
 from server_process import ServerProcess
 from server_stores import chosen_stores, flags_of
 
+collect_ignore = ["conformance"]
+"""Run by `make conformance`, in an environment with the frameworks."""
+
 _LONGEST = (
     "faults/test_pieces",
     "test_typescript_client",

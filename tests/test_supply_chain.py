@@ -31,10 +31,15 @@ ASKED = {
     "server": [*RUNNING, *EXTRAS["postgres"]],
     "reranker": [*RUNNING, *EXTRAS["postgres"], *EXTRAS["reranker"]],
     "dev": [*RUNNING, *(package for extra in EXTRAS.values() for package in extra), *GROUPS["dev"]],
-    **{group: packages for group, packages in GROUPS.items() if group != "dev"},
+    **{group: packages for group, packages in GROUPS.items() if group not in ("dev", "conformance")},
+    "conformance": [
+        *GROUPS["conformance"],
+        *CLIENT["project"]["dependencies"],
+        *(package for extra in CLIENT["project"]["optional-dependencies"].values() for package in extra),
+    ],
 }
 """The requirements behind each lock."""
-TOGETHER = sorted(ASKED.keys() - {"protos"})
+TOGETHER = sorted(ASKED.keys() - {"protos", "conformance"})
 INSTALLED = ("build", "dev")
 """The locks that `make install` installs."""
 ENTRY = re.compile(
