@@ -30,7 +30,7 @@ def parameters(address: str, namespace: str, *options: str, **environment: str) 
 async def host(
     tmp_path: Path, command: StdioServerParameters, mode: str = "auto", **settings: Any
 ) -> AsyncIterator[Client]:
-    """A client connected to the command; what the command writes to stderr is in `tmp_path`/stderr."""
+    """A client connected to the command, whose stderr goes to the file `tmp_path`/stderr."""
     with (tmp_path / "stderr").open("a") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode, **settings) as client:
             yield client

@@ -99,7 +99,10 @@ async def test_lists_of_facts_have_pages(agent: Client, server: ServerProcess, n
     with MemoryClient(server.address, namespace=namespace) as memory:
         for city in cities:
             memory.save_memory(
-                f"User met a colleague from {city}", "context", "They met at work", on_contradiction="keep_both"
+                f"User met a colleague from {city}",
+                "context",
+                "They work there",
+                on_contradiction="keep_both",
             )
     seen: list[str] = []
     offset: int | None = 0

@@ -202,7 +202,7 @@ class Forgotten(Answer):
 async def forget(call: Call, arguments: ForgetArguments) -> Forgotten:
     """Delete one thing for good: a memory or passage by id, a state by key, or a file by path.
 
-    Give exactly one of id, key and path. What was derived only from it is deleted, too. Only when the user
+    Give exactly one of id, key and path. Facts and summaries made only from it go, too. Only when the user
     asks for it, or when it is wrong: a fact that merely changed is replaced by remember.
     """
     if sum(map(bool, (arguments.id, arguments.key, arguments.path))) != 1:

@@ -95,7 +95,7 @@ async def _text(memory: AsyncMemoryClient, uri: str, characters_max: int) -> str
 def may_change(uri: str, change: Change) -> bool:
     """Return whether a change of the namespace may concern a resource.
 
-    What kind of item was removed is not known, and of a file that was written the path is not: then it may.
+    A change lacks the kind of a removed item and the path of a written file; then the answer is yes.
     """
     if change.type in _EVERYTHING:
         return True
@@ -118,7 +118,7 @@ MEMORY_RESOURCES = Resources(
         types.Resource(
             uri=MEMORIES,
             name="memories",
-            title="What is known about the user",
+            title="Facts about the user",
             description="The most important facts, as a block for a system prompt.",
             mime_type="text/plain",
         ),

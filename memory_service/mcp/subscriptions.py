@@ -18,7 +18,7 @@ from memory_client import AsyncMemoryClient, MemoryServiceError
 from memory_service.mcp.resources import may_change
 
 _RETRY_S = 2.0
-"""Pause before a server that is away is tried again. Twice as much delays the first notification after its
+"""Pause before an unavailable server is tried again. Twice as much delays the first notification after its
 return by that much; half as much costs a call more per pause."""
 
 Context = ServerRequestContext[anyio.abc.TaskGroup, Any]
@@ -39,7 +39,7 @@ async def changed(
 ) -> AsyncIterator[str]:
     """Yield each URI whose resource may have changed, until the caller stops.
 
-    While the server is away, keep trying; then all may have changed.
+    While the server is unavailable, try again and again.
     """
     revision: int | None = after_revision
     while True:
