@@ -141,7 +141,7 @@ def _after(newest: memory_pb2.MemoryItem | None, messages: list[Message]) -> lis
     for number, message in enumerate(messages):
         if message.id_in(newest.session_id) == newest.id:
             return messages[number + 1 :]
-    # It was recorded before it was in the file. If its text occurs twice, those between are skipped by their ids.
+    # It was recorded before it was in the file. If its text occurs twice, the ids of those between are known.
     role = next((name for name, value in _ROLES.items() if value == newest.chat_message.role), "")
     text = "".join(part.text for part in newest.chat_message.parts)
     same = (number for number, message in enumerate(messages) if message.same(role, text))
