@@ -25,7 +25,7 @@ ADDRESS = os.environ["CONFORMANCE_SERVER"]
 
 
 def sessions(*_: Any) -> MemoryServiceSessionService:
-    """Return a service with a namespace of its own."""
+    """Return a service in a new namespace."""
     return MemoryServiceSessionService(ADDRESS, namespace=uuid.uuid4().hex)
 
 
@@ -37,7 +37,7 @@ async def make_sessions(_: Any) -> AsyncIterator[MemoryServiceSessionService]:
 
 
 class Memories(MemoryServiceMemoryService):
-    """A service with a namespace of its own, into which the tests can look."""
+    """A service in a new namespace, into which the tests can look."""
 
     def __init__(self) -> None:
         self.namespace = uuid.uuid4().hex

@@ -72,7 +72,9 @@ async def test_states_are_those_of_the_service_for_one_process(sessions: MemoryS
         session = await service.create_session(**ADA, session_id=" trip\n", state=DELTAS[0])
         for number, delta in enumerate(DELTAS):
             await service.append_event(session, said(f"step {number}", delta=dict(delta)))
-        other = await service.create_session(app_name="guide", user_id="a/d*a", session_id="trip", state={"k": 1})
+        other = await service.create_session(
+            app_name="guide", user_id="a/d*a", session_id="trip", state={"k": 1}
+        )
         got = await service.get_session(**ADA, session_id="trip ")
         assert got is not None
         listed = (await service.list_sessions(app_name="guide")).sessions
@@ -100,7 +102,9 @@ async def test_events_come_back_as_they_were_appended(sessions: MemoryServiceSes
         types.Part(text="A thought", thought=True, thought_signature=b"\xfe"),
     ]
     for at, part in enumerate(parts):
-        event = Event(author="guide", content=types.Content(parts=[part]), timestamp=session.last_update_time + at)
+        event = Event(
+            author="guide", content=types.Content(parts=[part]), timestamp=session.last_update_time + at
+        )
         await sessions.append_event(session, event)
     got = await sessions.get_session(**ADA, session_id=session.id)
     assert got == session
@@ -143,7 +147,9 @@ async def test_of_appends_to_one_state_of_a_session_one_is_kept(
         assert (len(got.events), got.state) == (1, {"n": kept.index(True)})
 
 
-async def test_sessions_that_change_one_state_at_once_lose_nothing(sessions: MemoryServiceSessionService) -> None:
+async def test_sessions_that_change_one_state_at_once_lose_nothing(
+    sessions: MemoryServiceSessionService,
+) -> None:
     made = await asyncio.gather(*(sessions.create_session(**ADA, state={f"user:{n}": n}) for n in range(8)))
     await asyncio.gather(
         *(sessions.append_event(each, said("hi", delta={f"app:{n}": n})) for n, each in enumerate(made))
@@ -185,7 +191,9 @@ def texts(found: Any) -> list[str]:
     return [memory.content.parts[0].text for memory in found.memories]
 
 
-async def test_a_session_that_is_added_again_replaces_its_memories(memories: MemoryServiceMemoryService) -> None:
+async def test_a_session_that_is_added_again_replaces_its_memories(
+    memories: MemoryServiceMemoryService,
+) -> None:
     tea, trains = said("I like green tea", id="1"), said("I like trains", id="2")
     await memories.add_session_to_memory(session_of(tea, trains))
     await memories.add_session_to_memory(session_of(tea, said("I like ships", id="3")))
@@ -208,7 +216,9 @@ async def test_a_deleted_memory_stays_deleted(memories: MemoryServiceMemoryServi
 
 
 async def test_memories_keep_their_metadata(memories: MemoryServiceMemoryService) -> None:
-    entry = MemoryEntry(content=types.Content(parts=[types.Part(text="Ada likes tea")]), custom_metadata={"a": 1})
+    entry = MemoryEntry(
+        content=types.Content(parts=[types.Part(text="Ada likes tea")]), custom_metadata={"a": 1}
+    )
     await memories.add_memory(**ADA, memories=[entry], custom_metadata={"b": 2})
     await memories.add_events_to_memory(**ADA, events=[said("We drank tea")], custom_metadata={"c": 3})
     found = (await memories.search_memory(**ADA, query="tea")).memories
@@ -219,7 +229,10 @@ async def test_memories_keep_their_metadata(memories: MemoryServiceMemoryService
 async def test_many_events_are_added_and_searched(memories: MemoryServiceMemoryService) -> None:
     events = [said(f"Stop {n} of the train is town{n}", id=str(n)) for n in range(2000)]
     await memories.add_session_to_memory(session_of(*events))
-    assert texts(await memories.search_memory(**ADA, query="town1234"))[0] == "Stop 1234 of the train is town1234"
+    assert (
+        texts(await memories.search_memory(**ADA, query="town1234"))[0]
+        == "Stop 1234 of the train is town1234"
+    )
     assert len((await memories.search_memory(**ADA, query="train")).memories) == 10
 
 

@@ -103,7 +103,9 @@ class MemoryServiceMemoryService(AsyncAdapter, BaseMemoryService):
         items = []
         for memory in memories:
             metadata = {**memory.custom_metadata, **(custom_metadata or {})}
-            kept = memory.model_copy(update={"id": memory.id or str(uuid.uuid4()), "custom_metadata": metadata})
+            kept = memory.model_copy(
+                update={"id": memory.id or str(uuid.uuid4()), "custom_metadata": metadata}
+            )
             items.append(_item(app_name, user_id, kept, ""))
         for batch in _batches(items):
             await self._client.batch_write(batch)

@@ -140,7 +140,10 @@ class MemoryServiceSessionService(AsyncAdapter, BaseSessionService):
         session_id = session_id.strip()
         events = {SESSION_LABEL: label_of(app_name, user_id, session_id)}
         key = _keys(app_name, user_id, session_id)["session"]
-        delete = [DeleteStateOperation(key, allow_missing=True), DeleteWhereOperation(labels=events)]
+        delete: list[WriteOperation] = [
+            DeleteStateOperation(key, allow_missing=True),
+            DeleteWhereOperation(labels=events),
+        ]
         try:
             await self._client.batch_write(delete)
         except LimitExceeded:
@@ -243,7 +246,10 @@ def _state(entry: StateEntry | None) -> dict[str, Any]:
 
 
 def _saves(
-    keys: Mapping[str, str], stored: Mapping[str, StateEntry], deltas: Mapping[str, Mapping[str, Any]], now: float
+    keys: Mapping[str, str],
+    stored: Mapping[str, StateEntry],
+    deltas: Mapping[str, Mapping[str, Any]],
+    now: float,
 ) -> list[WriteOperation]:
     """Return the operations that apply changes to the states as they are stored."""
     saves: list[WriteOperation] = []
