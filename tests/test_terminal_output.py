@@ -214,10 +214,12 @@ TOLD_IN_JSON = [
     *("quarantine list", "audit show"),
 ]
 PRINTED_ALONE = {"watch"}
+FOR_PROGRAMS = {"mcp"}
+"""Commands that another program starts, and whose output it parses."""
 
 
 def test_every_command_is_looked_at() -> None:
-    assert {name for name, _ in commands(main)} == {*SHOWN, *WITHOUT_STORED, *PRINTED_ALONE}
+    assert {name for name, _ in commands(main)} == {*SHOWN, *WITHOUT_STORED, *PRINTED_ALONE, *FOR_PROGRAMS}
 
 
 def test_no_command_prints_a_command_of_the_terminal(environment: dict[str, str]) -> None:

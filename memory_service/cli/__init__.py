@@ -50,6 +50,7 @@ _BACKUPS = "memory_service.cli.backups"
         "rekey": f"{_BACKUPS}:rekey",
         "migrate": "memory_service.cli.migrate:migrate",
         "keys": "memory_service.cli.keys:keys",
+        "mcp": "memory_service.cli.mcp:mcp",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

@@ -95,7 +95,7 @@ def client_command(function: Callable[..., None]) -> Callable[..., None]:
     An exception of the client ends the command with one line on stderr and exit code 1.
     """
 
-    @_connection_options
+    @connection_options
     @option("--namespace", default=DEFAULT_NAMESPACE, help="Namespace to act on.")
     @option("--timeout", default=30.0, help="Seconds to wait for a response.")
     @option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
@@ -116,7 +116,8 @@ def client_command(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _connection_options(function: F) -> F:
+def connection_options(function: F) -> F:
+    """Add the options that say which server to call, and how."""
     for add in reversed(_CONNECTION):
         function = add(function)
     return function

@@ -7,20 +7,18 @@ async with AsyncMemoryClient(namespace="ada") as memory:
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any
 
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
 
+from memory_client._adapters import completed
 from memory_client._arguments import checked
 from memory_client._session_items import SESSION_LABEL, items_of, record_of, records_of
 from memory_client.aio import AsyncMemoryClient
 from memory_client.errors import Conflict, NotFound, invalid
-
-T = TypeVar("T")
 
 
 class MemorySession:
@@ -84,14 +82,14 @@ class MemorySession:
             InvalidArgument: An item is not JSON.
         """
         if items:
-            await _completed(self._client.batch_add(records_of(items, self.session_id)))
+            await completed(self._client.batch_add(records_of(items, self.session_id)))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove and return the newest item. None: there is none.
 
         Concurrent calls, also from other processes, get different items.
         """
-        return await _completed(self._pop())
+        return await completed(self._pop())
 
     async def _pop(self) -> TResponseInputItem | None:
         while newest := await self._client.retrieve(limit=1, labels=self._labels):
@@ -121,7 +119,7 @@ class MemorySession:
 
         Nothing else in the namespace is changed, not even other items with the session's id.
         """
-        await _completed(self._client.delete_where(labels=self._labels))
+        await completed(self._client.delete_where(labels=self._labels))
 
 
 def _settings_of(given: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
@@ -137,19 +135,3 @@ def _settings_of(given: SessionSettings | Mapping[str, Any] | None) -> SessionSe
         return SessionSettings(**settings)
     except ValueError as error:
         raise invalid("session_settings", str(error)) from None
-
-
-async def _completed(change: Coroutine[Any, Any, T]) -> T:
-    """Run a change to its end even if the caller is cancelled meanwhile; then raise the cancellation."""
-    task = asyncio.ensure_future(change)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        if not task.cancelled():
-            task.exception()  # Otherwise asyncio logs that it was never retrieved.
-        raise cancelled
-    return task.result()
