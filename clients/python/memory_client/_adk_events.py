@@ -36,12 +36,12 @@ def item_of(
 
     Args:
         value: The JSON value.
-        content: What was said.
+        content: The content that people and searches see.
         author: "user", or an agent's name.
         scope: Of its id and its `session_id`.
         id: The id within the scope.
         timestamp: When it was said, in seconds since the epoch.
-        index: The text to find it by. None: what was said, tool calls included.
+        index: The text to find it by. None: the content, tool calls included.
     """
     message, metadata = attached(
         readable(content, author), verbatim_json(value, "event"), EVENT_KEY, FILES_TYPE

@@ -248,7 +248,7 @@ def _state(entry: StateEntry | None) -> dict[str, Any]:
 def _saves(
     keys: Mapping[str, str],
     stored: Mapping[str, StateEntry],
-    deltas: Mapping[str, Mapping[str, Any]],
+    deltas: Mapping[str, dict[str, Any]],
     now: float,
 ) -> list[WriteOperation]:
     """Return the operations that apply changes to the states as they are stored."""
