@@ -33,22 +33,25 @@ def run_suite(
     *,
     env: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    path: Sequence[Path] = (),
+    timeout_s: float = 100,
 ) -> dict[str, str]:
     """Run test files in another process; return "passed", "failed" or "skipped" by name of the test.
 
-    `plugin` is a module of this folder that pytest loads first; it swaps fixtures. `folder` takes the report.
+    `plugin` is a module of this folder that pytest loads first; it swaps fixtures. `folder` takes the report;
+    `path` goes before PYTHONPATH.
     """
     report = folder / f"{plugin}.xml"
     here = Path(__file__).parent
-    paths = [str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [*map(str, path), str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"]
     ended = subprocess.run(
         [*command, f"--junitxml={report}", "-o", "asyncio_mode=auto", *arguments, *map(str, files)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **(env or {})},
-        cwd=files[0].parent,
+        cwd=files[0].parent.parent,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=timeout_s,
         check=False,
     )
     print(ended.stdout[-20_000:], ended.stderr[-2_000:])
