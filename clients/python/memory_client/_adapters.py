@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine
+from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -12,6 +14,24 @@ from memory_client.client import MemoryClient
 from memory_client.errors import invalid
 
 T = TypeVar("T")
+
+_RESERVED = re.compile(r"[%/*?\[\]\\]")
+_LABEL_BYTES = 256
+
+
+def quoted(name: str) -> str:
+    """Return a name as a part of a state's key: without "/" and what patterns of keys give a meaning.
+
+    `urllib.parse.unquote` returns the name.
+    """
+    return _RESERVED.sub(lambda found: f"%{ord(found[0]):02X}", name)
+
+
+def label_of(*names: str) -> str:
+    """Return names as one value of a label, or of `session_id`: a hash if they are too long for it."""
+    value = "/".join(map(quoted, names))
+    packed = value.encode(errors="replace")
+    return value if len(packed) <= _LABEL_BYTES else sha256(packed).hexdigest()
 
 
 class AsyncAdapter:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +26,7 @@ from claude_agent_sdk import (
     fold_session_summary,
 )
 
-from memory_client._adapters import AsyncAdapter
+from memory_client._adapters import AsyncAdapter, quoted
 from memory_client._claude_entries import entries_of, items_of
 from memory_client._verbatim import verbatim_json
 from memory_client.aio import AsyncMemoryClient
@@ -45,8 +44,6 @@ _BATCH_OPERATIONS = 900
 """A batch may have 1000 operations, and a large entry has several."""
 _BATCH_BYTES = 6 * 1024 * 1024
 """Half of it doubles the calls of an import; a request may have 16 MiB, where texts count twice."""
-_RESERVED = re.compile(r"[%/*?\[\]\\]")
-"""Characters with a meaning in keys and patterns of states."""
 
 
 class MemoryServiceSessionStore(AsyncAdapter, SessionStore):
@@ -181,15 +178,11 @@ def _transcript(key: SessionKey) -> str:
 
 
 def _prefix(project_key: str) -> str:
-    return f"{_STATES}{_quoted(project_key)}/"
+    return f"{_STATES}{quoted(project_key)}/"
 
 
 def _state_key(key: SessionKey) -> str:
-    return f"{_prefix(key['project_key'])}{_quoted(key['session_id'])}"
-
-
-def _quoted(text: str) -> str:
-    return _RESERVED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+    return f"{_prefix(key['project_key'])}{quoted(key['session_id'])}"
 
 
 def _session_id(state: StateEntry) -> str:
