@@ -299,7 +299,7 @@ class MemoryServiceSaver(BaseCheckpointSaver[Any]):
                 yield from _delete_thread(thread_id)
                 continue
             search = Search({"configurable": {"thread_id": thread_id}}, None, None, None)
-            newest: dict[str, set[str]] = {}  # What is still needed, by namespace.
+            newest: dict[str, set[str]] = {}  # Channels to restore, by namespace.
             expected: dict[str, str] = {}
             unneeded: Any = []
             while not search.is_done:
