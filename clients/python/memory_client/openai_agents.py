@@ -14,20 +14,20 @@ from typing import Any
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
 
-from memory_client._adapters import completed
+from memory_client._adapters import AsyncAdapter, completed
 from memory_client._arguments import checked
 from memory_client._session_items import SESSION_LABEL, items_of, record_of, records_of
 from memory_client.aio import AsyncMemoryClient
 from memory_client.errors import Conflict, NotFound, invalid
 
 
-class MemorySession:
+class MemorySession(AsyncAdapter):
     """A session for `Runner.run(..., session=session)`: implements the SDK's protocol `Session`.
 
     It is bound to the client's namespace and to its own id, and many processes may use it at once. Added
     items are on disk when `add_items` returns. Items are returned verbatim. Each is also a chat message of
-    the namespace, which `retrieve` finds and clients in other languages read. The session does not close the
-    client. If a call that changes items is cancelled, it is completed first.
+    the namespace, which `retrieve` finds and clients in other languages read. If a call that changes items is
+    cancelled, it is completed first.
     """
 
     session_id: str
@@ -36,15 +36,17 @@ class MemorySession:
     def __init__(
         self,
         session_id: str,
-        client: AsyncMemoryClient,
+        client: AsyncMemoryClient | str,
         *,
+        namespace: str | None = None,
         session_settings: SessionSettings | Mapping[str, Any] | None = None,
     ) -> None:
         """Make a session; nothing is written before the first item.
 
         Args:
             session_id: The conversation, 1 to 256 bytes. Also the `session_id` of the items.
-            client: A client bound to the namespace for the items.
+            client: A client, which the session does not close, or the address of a server.
+            namespace: The namespace for the items. None: the client's, or "default" for an address.
             session_settings: The SDK's settings, such as `SessionSettings(limit=50)`.
 
         Raises:
@@ -54,7 +56,7 @@ class MemorySession:
             raise invalid("session_id", "must be a text that is not empty")
         self.session_id = session_id
         self.session_settings = _settings_of(session_settings)
-        self._client = client
+        self._connect(client, namespace)
         self._labels = {SESSION_LABEL: session_id}
 
     @checked
