@@ -180,6 +180,18 @@ def test_a_conversation_is_recorded_once(hooks: Hooks, memory: MemoryClient, tmp
     assert memory.retrieve(session_id="s1", limit=1)[0].item.create_time is not None
 
 
+def test_messages_are_known_by_their_ids(hooks: Hooks, memory: MemoryClient, tmp_path: Path) -> None:
+    """Also if the newest item of the session is not in the transcript."""
+    transcript = Transcript(tmp_path)
+    transcript.turn("Fix the login", "Fixed.")
+    hooks.run("stop", transcript.given(), *PATIENT)
+    memory.add("Something else", session_id="s1")
+    transcript.turn("Fix the logout", "Fixed.")
+    hooks.run("stop", transcript.given(), *PATIENT)
+    texts = ["Fix the login", "Fixed.", "Something else", "Fix the logout", "Fixed."]
+    assert [text for _, text in recorded(memory)] == texts
+
+
 def test_concurrent_hooks_record_once(hooks: Hooks, memory: MemoryClient, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path)
     for number in range(5):
