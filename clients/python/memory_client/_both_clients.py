@@ -65,8 +65,7 @@ class BothClients:
         self._made.append(client)
         return client
 
-    def check_sync(self) -> None:
-        """Raise asyncio.InvalidStateError in an event loop's thread, if an asynchronous client was given."""
+    def _check_thread(self) -> None:
         if self._is_async:
             try:
                 asyncio.get_running_loop()
@@ -75,7 +74,12 @@ class BothClients:
             raise asyncio.InvalidStateError("a synchronous call would block the event loop: await the other")
 
     def run(self, steps: Steps[T]) -> T:
-        """Run steps with the synchronous client."""
+        """Run steps with the synchronous client.
+
+        Raises:
+            asyncio.InvalidStateError: In an event loop's thread, if an asynchronous client was given.
+        """
+        self._check_thread()
         try:
             step = next(steps)
             while True:

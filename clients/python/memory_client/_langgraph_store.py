@@ -102,7 +102,6 @@ class MemoryServiceStore(BaseStore):
         Raises:
             asyncio.InvalidStateError: In an event loop's thread, of a store made from an asynchronous client.
         """
-        self._clients.check_sync()
         operations = list(ops)
         results: dict[int, Any] = {}
         for steps in self._reads(operations):
