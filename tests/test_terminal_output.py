@@ -214,7 +214,7 @@ TOLD_IN_JSON = [
     *("quarantine list", "audit show"),
 ]
 PRINTED_ALONE = {"watch"}
-FOR_PROGRAMS = {"mcp"}
+FOR_PROGRAMS = {"mcp", "hook session-start", "hook user-prompt", "hook stop", "hook session-end"}
 """Commands that another program starts, and whose output it parses."""
 
 

@@ -51,6 +51,7 @@ _BACKUPS = "memory_service.cli.backups"
         "migrate": "memory_service.cli.migrate:migrate",
         "keys": "memory_service.cli.keys:keys",
         "mcp": "memory_service.cli.mcp:mcp",
+        "hook": "memory_service.cli.hook:hook",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
