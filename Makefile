@@ -27,6 +27,7 @@ RESOLVE = $(SUPPLY_VENV)/bin/uv pip compile --quiet --universal --python-version
 LOCK = $(RESOLVE) --generate-hashes --custom-compile-command "make lock"
 GO_TOOLS := build/bin/.installed
 NODE_MODULES := clients/typescript/node_modules/.installed
+NODE_FRAMEWORKS := clients/typescript/conformance/node_modules/.installed
 GENERATE_WITH = $(CURDIR)/$(PROTOC_VENV)/bin/python \
 	"$$(command -v go >/dev/null && echo $(CURDIR)/build/bin)" \
 	"$$(command -v npm >/dev/null && echo $(CURDIR)/clients/typescript/node_modules/.bin/protoc-gen-es)"
@@ -79,7 +80,7 @@ test: $(INSTALLED) $(GO_TOOLS) $(NODE_MODULES) ## Run every test that this machi
 		--numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 # The frameworks cannot all be installed beside the server; the tests start it from .venv.
-conformance: $(INSTALLED) $(CONFORMANCE_INSTALLED) ## Run the tests of agent frameworks over their adapters; see docs/integrations.md
+conformance: $(INSTALLED) $(CONFORMANCE_INSTALLED) $(NODE_MODULES) $(NODE_FRAMEWORKS) ## Run the tests of agent frameworks over their adapters; see docs/integrations.md
 	SERVER_PYTHON=$(CURDIR)/$(BIN)/python $(CONFORMANCE_VENV)/bin/python -m pytest -q $(or $(ARGS),tests/conformance)
 
 $(CONFORMANCE_INSTALLED): $(BUILD_LOCK) $(CONFORMANCE_LOCK) clients/python/pyproject.toml
@@ -112,9 +113,9 @@ $(GO_TOOLS): clients/go/tools/go.mod
 
 tools: $(GO_TOOLS) ## Build grpcurl, the Go generators and the Go linter into build/bin
 
-$(NODE_MODULES): clients/typescript/package.json clients/typescript/package-lock.json
+$(NODE_MODULES) $(NODE_FRAMEWORKS): %/node_modules/.installed: %/package.json %/package-lock.json
 	@if command -v npm >/dev/null; then \
-		cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error && touch "$(CURDIR)/$@"; \
+		cd $* && npm ci --no-audit --no-fund --loglevel=error && touch "$(CURDIR)/$@"; \
 	elif [ "$$CI" = true ]; then \
 		echo "Node.js with npm is needed"; exit 1; \
 	else \
@@ -126,7 +127,7 @@ bench: $(INSTALLED) ## Run the benchmarks; LOCOMO_DATA=path adds the conversatio
 
 # Tools and checks run side by side, tests after them: some measure time.
 check: ## What CI runs
-	$(MAKE) --jobs --output-sync=target $(INSTALLED) $(PROTOC_INSTALLED) $(CONFORMANCE_INSTALLED) $(GO_TOOLS) $(NODE_MODULES)
+	$(MAKE) --jobs --output-sync=target $(INSTALLED) $(PROTOC_INSTALLED) $(CONFORMANCE_INSTALLED) $(GO_TOOLS) $(NODE_MODULES) $(NODE_FRAMEWORKS)
 	$(MAKE) --jobs --output-sync=target protos-check lint types
 	$(MAKE) test
 	$(MAKE) conformance
@@ -193,4 +194,5 @@ $(SUPPLY_INSTALLED): $(SUPPLY_LOCK)
 	@touch $@
 
 clean: ## Remove what was installed and built; data stays
-	rm -rf $(VENV) $(PROTOC_VENV) $(SUPPLY_VENV) $(CONFORMANCE_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build memory_service/*/*.so memory_service/*/*.cpp
+	rm -rf $(VENV) $(PROTOC_VENV) $(SUPPLY_VENV) $(CONFORMANCE_VENV) build clients/typescript/node_modules clients/typescript/dist clients/typescript/build \
+		clients/typescript/conformance/node_modules clients/typescript/conformance/build memory_service/*/*.so memory_service/*/*.cpp

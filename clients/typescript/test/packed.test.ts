@@ -53,6 +53,15 @@ describe("the package", { skip, timeout: 300_000 }, () => {
     }
   });
 
+  test("it installs without the frameworks of its adapters, which name the missing one", async () => {
+    const missing = { ai: "ai", langgraph: "@langchain/langgraph-checkpoint", "openai-agents": undefined };
+    for (const [entry, framework] of Object.entries(missing)) {
+      await assert.doesNotReject(readFile(join(installed, "dist", "adapters", `${entry}.d.ts`)));
+      const imported = run("node", ["-e", `import("${NAME}/${entry}")`], { cwd: project });
+      await (framework === undefined ? imported : assert.rejects(imported, new RegExp(`Cannot find package '${framework}'`)));
+    }
+  });
+
   test("the compiler sees what is wrong", async () => {
     const wrong = `${GIVEN}
       // @ts-expect-error there is no such role
