@@ -34,12 +34,13 @@ def run_suite(
     env: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
     path: Sequence[Path] = (),
+    cwd: Path | None = None,
     timeout_s: float = 100,
 ) -> dict[str, str]:
     """Run test files in another process; return "passed", "failed" or "skipped" by name of the test.
 
     `plugin` is a module of this folder that pytest loads first; it swaps fixtures. `folder` takes the report;
-    `path` goes before PYTHONPATH.
+    `path` goes before PYTHONPATH. `cwd` is by default the parent of the tests' folder.
     """
     report = folder / f"{plugin}.xml"
     here = Path(__file__).parent
@@ -48,7 +49,7 @@ def run_suite(
     ended = subprocess.run(
         [*command, f"--junitxml={report}", "-o", "asyncio_mode=auto", *arguments, *map(str, files)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **(env or {})},
-        cwd=files[0].parent.parent,
+        cwd=cwd or files[0].parent.parent,
         capture_output=True,
         text=True,
         timeout=timeout_s,

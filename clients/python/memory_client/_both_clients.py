@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from memory_client.aio import AsyncMemoryClient
 from memory_client.client import MemoryClient
@@ -124,6 +124,36 @@ class BothClients:
                 await client.close()
 
 
+class Closing:
+    """An adapter over both clients that closes those it made."""
+
+    _clients: BothClients
+
+    def close(self) -> None:
+        """Close the synchronous client, unless it was given."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close the clients, unless they were given."""
+        await self._clients.aclose()
+
+    def __enter__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the synchronous client, unless it was given."""
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Close the clients, unless they were given."""
+        await self.aclose()
+
+
 def reading(
     method: str, is_enough: Callable[[T], bool], *arguments: Any, **named: Any
 ) -> Callable[[Any], Any]:
@@ -148,3 +178,20 @@ async def _aentries_of(entries: AsyncIterator[T], is_enough: Callable[[T], bool]
 def calling(method: str, *arguments: Any, **named: Any) -> Callable[[Any], Any]:
     """Return a step that calls a method of the client."""
     return lambda client: getattr(client, method)(*arguments, **named)
+
+
+def embedded(embeddings: Any, texts: list[str]) -> Steps[list[Any]]:
+    """Return the vectors that LangChain's `Embeddings` make of texts."""
+    vectors: list[Any] = yield _embedding(embeddings, "embed_documents", texts)
+    return vectors
+
+
+def embedded_query(embeddings: Any, text: str) -> Steps[Any]:
+    """Return the vector that LangChain's `Embeddings` make of a query."""
+    return (yield _embedding(embeddings, "embed_query", text))
+
+
+def _embedding(embeddings: Any, method: str, given: Any) -> Callable[[Any], Any]:
+    return lambda client: getattr(
+        embeddings, f"a{method}" if isinstance(client, AsyncMemoryClient) else method
+    )(given)

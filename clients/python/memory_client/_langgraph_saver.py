@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -18,8 +18,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from memory_client._both_clients import BothClients, Steps, calling, reading
-from memory_client._langgraph_filters import filter_of
+from memory_client._both_clients import BothClients, Closing, Steps, calling, reading
 from memory_client._langgraph_records import (
     BRANCH,
     CHECKPOINT,
@@ -35,6 +34,7 @@ from memory_client._langgraph_records import (
     values_of,
 )
 from memory_client._langgraph_search import NEWEST, PAGE, Search, config_of, place_in
+from memory_client._mapping_filters import filter_of
 from memory_client.aio import AsyncMemoryClient
 from memory_client.client import MemoryClient
 from memory_client.errors import invalid
@@ -42,7 +42,7 @@ from memory_client.models import MemoryItem, OnDuplicate
 from memory_client.operations import AddOperation, DeleteWhereOperation
 
 
-class MemoryServiceSaver(BaseCheckpointSaver[Any]):
+class MemoryServiceSaver(Closing, BaseCheckpointSaver[Any]):
     """A checkpointer on a memory server: threads, their checkpoints and pending writes.
 
     They are items that no search finds, but that lists show: give them a namespace of the server that has no
@@ -65,30 +65,6 @@ class MemoryServiceSaver(BaseCheckpointSaver[Any]):
         """
         super().__init__(serde=serde)
         self._clients = BothClients(client, namespace)
-
-    def close(self) -> None:
-        """Close the synchronous client, unless it was given."""
-        self._clients.close()
-
-    async def aclose(self) -> None:
-        """Close the clients, unless they were given."""
-        await self._clients.aclose()
-
-    def __enter__(self) -> Self:
-        """Return the checkpointer itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the checkpointer."""
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        """Return the checkpointer itself."""
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        """Close the checkpointer."""
-        await self.aclose()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, or the newest of its thread; None: there is none."""

@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
 
-from memory_client._langgraph_filters import filter_of
 from memory_client._langgraph_records import BRANCH, RECORD, THREAD, Place, filtered, key_of, thread_label
+from memory_client._mapping_filters import filter_of
 
 PAGE = 50
 """Checkpoints to read at once; their ids must fit in a filter."""

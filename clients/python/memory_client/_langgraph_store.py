@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 from langgraph.store.base import (
     BaseStore,
@@ -24,8 +24,15 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
-from memory_client._both_clients import BothClients, Steps, calling, reading
-from memory_client._langgraph_filters import filter_of
+from memory_client._both_clients import (
+    BothClients,
+    Closing,
+    Steps,
+    calling,
+    embedded,
+    embedded_query,
+    reading,
+)
 from memory_client._langgraph_items import (
     PARTS_OF,
     PATH,
@@ -38,6 +45,7 @@ from memory_client._langgraph_items import (
     operations_of,
     path_of,
 )
+from memory_client._mapping_filters import filter_of
 from memory_client.aio import AsyncMemoryClient
 from memory_client.client import MemoryClient
 from memory_client.errors import NotFound
@@ -57,7 +65,7 @@ _READS_AT_ONCE = 32
 """Calls that a batch makes side by side: more would wait at the server, fewer leave it idle."""
 
 
-class MemoryServiceStore(BaseStore):
+class MemoryServiceStore(Closing, BaseStore):
     """A `BaseStore` on a memory server; the items are plain items of the client's namespace.
 
     Without `index`, or with one without "embed", queries search words and the server's vectors of the fields.
@@ -151,30 +159,6 @@ class MemoryServiceStore(BaseStore):
             self._loops[loop] = _Batches(self)
         return self._loops[loop]
 
-    def close(self) -> None:
-        """Close the synchronous client, unless it was given."""
-        self._clients.close()
-
-    async def aclose(self) -> None:
-        """Close the clients, unless they were given."""
-        await self._clients.aclose()
-
-    def __enter__(self) -> Self:
-        """Return the store itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the store."""
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        """Return the store itself."""
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        """Close the store."""
-        await self.aclose()
-
     def _reads(self, operations: list[Op]) -> list[Steps[dict[int, Any]]]:
         """Return the steps of all reads; each gives results by the number of the operation."""
         gets: dict[tuple[bool, int], dict[int, str]] = {}
@@ -215,7 +199,7 @@ class MemoryServiceStore(BaseStore):
         """Return the best items for the query. An item with several vectors has the score of the nearest."""
         query: dict[str, Any] = {"query": op.query}
         if self.embeddings is not None:
-            (vector,) = yield from self._embed([op.query or ""], is_query=True)
+            vector = yield from embedded_query(self.embeddings, op.query or "")
             query = {"embedding": vector, "mode": "vector"}
         wanted = op.offset + op.limit
         count = wanted
@@ -234,25 +218,12 @@ class MemoryServiceStore(BaseStore):
         items |= yield from _items([each for each in best if each not in items], op.refresh_ttl)
         return [(items[each], scores[each]) for each in best if each in items]
 
-    def _embed(self, texts: list[str], is_query: bool = False) -> Steps[list[Any]]:
-        embeddings = self.embeddings
-        assert embeddings is not None
-
-        def step(client: MemoryClient | AsyncMemoryClient) -> Any:
-            is_async = isinstance(client, AsyncMemoryClient)
-            if is_query:
-                return embeddings.aembed_query(texts[0]) if is_async else embeddings.embed_query(texts[0])
-            return embeddings.aembed_documents(texts) if is_async else embeddings.embed_documents(texts)
-
-        vectors = yield step
-        return [vectors] if is_query else vectors
-
     def _write(self, puts: list[PutOp]) -> Steps[None]:
         last = list({(tuple(op.namespace), op.key): op for op in puts}.values())
         texts = [self._texts(op) for op in last]
         vectors: list[Any] = []
         if self.embeddings is not None and any(texts):
-            vectors = yield from self._embed([text for each in texts for text in each])
+            vectors = yield from embedded(self.embeddings, [text for each in texts for text in each])
         operations: list[list[WriteOperation]] = []
         for op, each in zip(last, texts, strict=True):
             operations.append(operations_of(op, each, vectors[: len(each)], self.embeddings is not None))

@@ -1,4 +1,4 @@
-"""Filters of LangGraph as expressions of the server."""
+"""Filters that frameworks write as mappings, as expressions of the server."""
 
 from __future__ import annotations
 
