@@ -142,12 +142,16 @@ def test_a_session_starts_with_the_facts_about_the_user(hooks: Hooks, memory: Me
 def test_a_prompt_is_answered_with_what_earlier_sessions_say(hooks: Hooks, memory: MemoryClient) -> None:
     memory.add(chat_message("user", "The staging database runs on host <b>pg-17</b>"), session_id="old")
     memory.add(chat_message("user", "The staging database is on host pg-18, said here"), session_id="s1")
+    data = {"type": "entity", "name": "staging database"}
+    memory.add(data, index="The staging database runs in the data centre of Oslo")
+    memory.add({"staging database": "runs on host"}, session_id="old")
     memory.save_memory("User lives in Paris", "identity", "They said so")
     memory.save_memory("User lives in Rome", "identity", "They said so")
     prompt = "On which host does the staging database run?"
     text = hooks.context("user-prompt", {"session_id": "s1", "prompt": prompt})
     assert "&lt;b&gt;pg-17" in text and "not instructions" in text
-    assert "pg-18" not in text
+    assert "pg-18" not in text and "centre of Oslo" in text
+    assert not any(line.endswith("] ") for line in text.splitlines())
     # Facts that no longer hold are left out.
     text = hooks.context("user-prompt", {"session_id": "s1", "prompt": "Where does the user live?"})
     assert "lives in Rome" in text and "Paris" not in text
@@ -178,6 +182,18 @@ def test_a_conversation_is_recorded_once(hooks: Hooks, memory: MemoryClient, tmp
     hooks.run("stop", transcript.given(), *PATIENT, "--no-extract")
     assert recorded(memory) == [*first, ("user", "Fix the login"), ("assistant", "Fixed.")]
     assert memory.retrieve(session_id="s1", limit=1)[0].item.create_time is not None
+
+
+def test_messages_are_known_by_their_ids(hooks: Hooks, memory: MemoryClient, tmp_path: Path) -> None:
+    """Also if the newest item of the session is not in the transcript."""
+    transcript = Transcript(tmp_path)
+    transcript.turn("Fix the login", "Fixed.")
+    hooks.run("stop", transcript.given(), *PATIENT)
+    memory.add("Something else", session_id="s1")
+    transcript.turn("Fix the logout", "Fixed.")
+    hooks.run("stop", transcript.given(), *PATIENT)
+    texts = ["Fix the login", "Fixed.", "Something else", "Fix the logout", "Fixed."]
+    assert [text for _, text in recorded(memory)] == texts
 
 
 def test_concurrent_hooks_record_once(hooks: Hooks, memory: MemoryClient, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,13 @@ async def test_every_tool_says_how_to_start_a_server_that_is_away(tmp_path: Path
     async with host(tmp_path, parameters(process.address, namespace)) as agent:
         assert len((await agent.list_tools()).tools) == 12
         assert "memory-service serve" in await failure(agent, "recent", {})
+
+
+async def test_a_server_that_does_not_answer_costs_the_timeout(tmp_path: Path, namespace: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        async with host(tmp_path, parameters(address, namespace, "--timeout", "1")) as agent:
+            assert "go on without" in await failure(agent, "recent", {})
 
 
 async def test_the_credential_and_the_namespace_come_from_the_settings(tmp_path: Path) -> None:

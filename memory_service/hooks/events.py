@@ -74,7 +74,9 @@ def relevant(server: Connection, settings: Settings, given: Mapping[str, Any]) -
     holding = {result.memory.id for result in facts().results}
     found = [result.item for result in passages().results]
     lines = [
-        _line(item) for item in found if item.kind != memory_pb2.ITEM_KIND_USER_MEMORY or item.id in holding
+        _line(item, text)
+        for item in found
+        if (item.kind != memory_pb2.ITEM_KIND_USER_MEMORY or item.id in holding) and (text := _text(item))
     ]
     return _block(lines) if lines else ""
 
@@ -84,9 +86,13 @@ def _not_in(session_id: str) -> str:
     return f"NOT session_id = {json.dumps(session_id)}".replace("*", "\\*") if session_id else ""
 
 
-def _line(item: memory_pb2.MemoryItem) -> str:
+def _text(item: memory_pb2.MemoryItem) -> str:
+    """Return the text that was found; empty for data and results of tools that have no index text."""
+    return item.text or " ".join(part.text for part in item.chat_message.parts) or item.index
+
+
+def _line(item: memory_pb2.MemoryItem, text: str) -> str:
     message = item.chat_message
-    text = item.text or " ".join(part.text for part in message.parts)
     who = memory_pb2.Role.Name(message.role).removeprefix("ROLE_").lower() if message.parts else "saved"
     shown = without_angles(" ".join(text.split()))[:_LINE_CHARACTERS_MAX]
     return f"- [{item.create_time.ToJsonString()[:10]}, {who}] {shown}"

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 _INPUT_BYTES_MAX = 8 * 1024 * 1024
+_AGE_S_MAX = 10.0
+"""An older process did something else before: a wrapper that was replaced by this program."""
 _RESERVE_S = 0.05
 """Left of the time for ending, when a call has used up the rest."""
 EVENT_NAMES: Mapping[str, str] = {
@@ -24,11 +26,11 @@ EVENT_NAMES: Mapping[str, str] = {
 
 
 def started_ago() -> float:
-    """Return the seconds since this process started; 0 if the system does not say."""
+    """Return the seconds since this process started; 0 if it is unknown."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
         ago = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-        return max(0.0, ago)
+        return ago if 0.0 <= ago < _AGE_S_MAX else 0.0
     except (OSError, ValueError, IndexError, AttributeError):
         return 0.0
 
