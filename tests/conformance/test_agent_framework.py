@@ -77,20 +77,24 @@ async def test_what_is_stored_twice_is_what_the_framework_stores_twice(
     provider: MemoryServiceContextProvider,
 ) -> None:
     rng = random.Random(1)
-    local, state = InMemoryHistoryProvider(), dict[str, Any]()
+    local = InMemoryHistoryProvider()
     turns = [
         said(*each) for each in (("user", "hi"), ("assistant", "hello"), ("user", "yes"), ("user", "yes"))
     ]
     turns += [said("assistant", "done", message_id="m1"), said("user", "again", message_id="m2")]
-    for _ in range(40):
-        start = rng.randrange(len(turns))
-        batch = turns[start : start + rng.randrange(1, 5)]
-        if rng.random() < 0.3:
-            batch = [*(await local.get_messages("s", state=state))[-6:], *batch]
-        for each in (provider, local):
-            await each.save_messages("s", batch, state=state)
-        stored, expected = [await each.get_messages("s", state=state) for each in (provider, local)]
-        assert [message.text for message in stored] == [message.text for message in expected]
+    for number in range(20):
+        session_id, state = f"session {number}", dict[str, Any]()
+        for turn in range(4):
+            start = rng.randrange(len(turns)) if turn > 1 else 0
+            batch = turns[start : start + (rng.randrange(1, 4) if turn else 1)]
+            if rng.random() < 0.3:
+                batch = [*(await local.get_messages(session_id, state=state))[-6:], *batch]
+            for each in (provider, local):
+                await each.save_messages(session_id, batch, state=state)
+            stored, expected = [
+                await each.get_messages(session_id, state=state) for each in (provider, local)
+            ]
+            assert [message.text for message in stored] == [message.text for message in expected]
 
 
 class Scripted(BaseChatClient):  # type: ignore[type-arg]
@@ -111,6 +115,9 @@ async def test_an_agent_has_its_session_and_remembers_others(
     await agent.run("My favourite drink is green tea", session=first)
     again = await agent.run("And trains", session=AgentSession(session_id="first"))
     assert again.text.startswith("I read 3: My favourite drink is green tea | I read 1: ")
+    own = await agent.run("What is my favourite drink?", session=AgentSession(session_id="first"))
+    assert own.text.startswith("I read 5: My favourite drink is green tea")
+    assert "## Memories" not in own.text
 
     other = await agent.run("What is my favourite drink?", session=AgentSession(session_id="second"))
     assert other.text.startswith("I read 2: ## Memories\n")

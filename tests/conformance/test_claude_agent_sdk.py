@@ -48,7 +48,7 @@ async def test_entries_come_back_as_they_were_appended(store: MemoryServiceSessi
 async def test_an_entry_is_kept_once(store: MemoryServiceSessionStore) -> None:
     first, second = said("user", "one"), said("user", "A" * 1_500_000)
     await store.append(KEY, [first, first, second])
-    await store.append(KEY, [second, first])
+    await store.append(KEY, [second, {**first, "changed": True}])
     assert await store.load(KEY) == [first, second]
     other: Any = {**KEY, "subpath": "subagents/agent-1"}
     await store.append(other, [first])
@@ -73,6 +73,15 @@ async def test_stores_that_append_at_once_lose_nothing(address: str, namespace: 
         assert loaded is not None
         assert sorted(entry["message"]["content"] for entry in loaded) == sorted(texts * 2)
         assert [each["session_id"] for each in await two.list_sessions(KEY["project_key"])] == ["trip"]
+
+        fields = ["customTitle", "aiTitle", "lastPrompt", "summary", "gitBranch"]
+        entries: list[Any] = [{"type": "x", field: field} for field in fields]
+        stores = (one, two, one, two, one)
+        await asyncio.gather(
+            *(each.append(KEY, [entry]) for each, entry in zip(stores, entries, strict=True))
+        )
+        (summary,) = await one.list_session_summaries(KEY["project_key"])
+        assert set(fields) <= set(summary["data"].values())
 
 
 async def test_the_sdk_lists_sessions_by_their_summaries(

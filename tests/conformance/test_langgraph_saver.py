@@ -109,6 +109,7 @@ def test_more_checkpoints_than_a_page_come_newest_first(saver: MemoryServiceSave
     config: Any = {"configurable": {"thread_id": "long"}}
     assert [each.metadata["step"] for each in saver.list(config)] == list(reversed(range(120)))
     assert [each.metadata["step"] for each in saver.list(config, filter={"step": 7})] == [7]
+    assert len(list(saver.list(config, filter={"none": None}))) == 120
     odd = saver.list(config, filter={"parity": {"odd": True}}, limit=55)
     assert [each.metadata["step"] for each in odd] == list(range(119, 9, -2))
 

@@ -34,7 +34,7 @@ EXCEPTIONS = {
 }
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(920)
 @pytest.mark.parametrize("suite", SUITES)
 def test_langgraph_s_tests_of_its_own_stores_pass(suite: str, address: str, tmp_path: Path) -> None:
     library, names = SUITES[suite]
@@ -48,7 +48,7 @@ def test_langgraph_s_tests_of_its_own_stores_pass(suite: str, address: str, tmp_
         # The libraries of the stores; the installed one of `BaseStore` must not be hidden by the checkout's.
         path=[folder] if library != "checkpoint" else [],
         cwd=tmp_path,
-        timeout_s=380,
+        timeout_s=900,
     )
     failed = [name for name, outcome in outcomes.items() if outcome == "failed"]
     unexpected = [

@@ -45,5 +45,7 @@ async def test_a_session_can_be_made_from_an_address(address: str, namespace: st
         async with MemorySession("trip", address, namespace=namespace) as session:
             await session.add_items(items)
             assert await session.get_items() == items * number
+    async with MemorySession("trip", address, namespace=f"{namespace}/other") as session:
+        assert await session.get_items() == []
     with pytest.raises(InvalidArgument, match="client"):
         MemorySession("trip", 5)

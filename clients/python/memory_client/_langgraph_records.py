@@ -109,4 +109,4 @@ def filtered(values: Mapping[str, Any]) -> dict[str, Any]:
 def _is_filtered(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _FILTERED_CHARACTERS_MAX
-    return value is None or (isinstance(value, int | float) and abs(value) <= 2**53)
+    return isinstance(value, int | float) and abs(value) <= 2**53

@@ -29,6 +29,7 @@ class Search:
         self._filter = filter or {}
         self._left = limit
         self._skip = 0
+        self._size = 0
         self.is_done = limit is not None and limit <= 0
         self._labels = {RECORD: "checkpoint"}
         conditions = [filter_of("metadata.metadata", filtered(self._filter))]
@@ -46,7 +47,7 @@ class Search:
 
     def page(self) -> dict[str, Any]:
         """Return the arguments of `retrieve` for the next page."""
-        size = PAGE if self._left is None else min(PAGE, self._left)
+        self._size = size = PAGE if self._left is None else min(PAGE, self._left)
         skip, self._skip = self._skip, self._skip + size
         return {
             "limit": size,
@@ -63,7 +64,7 @@ class Search:
         if self._left is not None:
             found = found[: self._left]
             self._left -= len(found)
-        self.is_done = not page or self._left == 0
+        self.is_done = len(page) < self._size or self._left == 0
         return found
 
 

@@ -20,11 +20,11 @@ from pydantic_ai_harness.memory import (
     MemoryMutation,
     MemoryOperation,
     MemoryOperationConflictError,
-    MemorySearchMatch,
     MemorySearchResult,
 )
 
 from memory_client._adapters import AsyncAdapter
+from memory_client._word_matches import matched
 from memory_client.aio import AsyncMemoryClient
 from memory_client.errors import AlreadyExists, Conflict, NotFound
 from memory_client.operations import (
@@ -258,19 +258,9 @@ class MemoryServiceMemoryStore(AsyncAdapter):
         files = await asyncio.gather(*(self.read(path, max_chars=max_file_chars) for path in paths))
         read = {path: file for path, file in zip(paths, files, strict=True) if file is not None}
         is_truncated = is_truncated or any(file.truncated for file in read.values())
-        scored = [
-            (_score(path.removeprefix(prefix), file.content, terms), path) for path, file in read.items()
-        ]
-        scored = sorted((-score, path) for score, path in scored if score)
-        matches: list[MemorySearchMatch] = []
-        for negative, path in scored[:limit]:
-            available = max_chars - len(path.removeprefix(prefix))
-            if available <= 0:
-                break
-            snippet = _snippet(read[path].content, terms, available)
-            matches.append(MemorySearchMatch(path=path, snippet=snippet, score=float(-negative)))
-            max_chars = available - len(snippet)
-        return MemorySearchResult(matches, scanned, is_truncated or len(matches) < len(scored))
+        contents = {path: file.content for path, file in read.items()}
+        matches, is_cut = matched(contents, terms, prefix=prefix, limit=limit, max_chars=max_chars)
+        return MemorySearchResult(matches, scanned, is_truncated or is_cut)
 
 
 def _check_path(path: str) -> None:
@@ -300,19 +290,3 @@ def _number(path: str, version: str | None) -> int:
 
 def _receipt_key(operation: MemoryOperation) -> str:
     return _OPERATIONS + sha256(operation.id.encode(errors="replace")).hexdigest()[:40]
-
-
-def _score(path: str, content: str, terms: list[str]) -> int:
-    return sum(content.lower().count(term) + 2 * path.lower().count(term) for term in terms)
-
-
-def _snippet(content: str, terms: list[str], size: int) -> str:
-    """Return a part of the content around the first word, of at most `size` characters."""
-    found = [at for term in terms if (at := content.lower().find(term)) >= 0]
-    start = max(0, min(min(found, default=0) - size // 3, len(content) - size))
-    snippet = content[start : start + size]
-    if start:
-        snippet = "..."[: len(snippet)] + snippet[3:]
-    if start + size < len(content):
-        snippet = snippet[:-3] + "..."[: len(snippet)]
-    return snippet
