@@ -144,7 +144,8 @@ describe("the AI SDK", { skip, timeout: 120_000 }, () => {
   });
 
   test("an exchange with tool calls is recorded once, with its answer", async () => {
-    const model = scripted(calls("recall", { query: "tea" }), says("None yet."));
+    const call = calls("recall", { query: "tea" });
+    const model = scripted({ ...call, content: [...says("I look.").content, ...call.content] }, says("None yet."));
     const tools = memoryTools(memory);
     await generateText({ model: wrapped(model), tools, stopWhen: stepCountIs(3), prompt: "Any tea?" });
     assert.deepEqual(await kept(), ["user: Any tea?", "assistant: None yet."]);
