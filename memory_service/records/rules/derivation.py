@@ -13,7 +13,7 @@ from memory_service.operations import (
     RemoveItems,
     ReplaceItem,
 )
-from memory_service.records.base import FactsDerived
+from memory_service.records.base import FactsDerived, TooManyDerived
 
 
 def parents_of(item: Item) -> tuple[str, ...]:
@@ -61,6 +61,12 @@ def check_facts(known: Collection[str], found: Iterable[tuple[str, ItemKind]]) -
     facts = {item_id for item_id, kind in found if kind is ItemKind.USER_MEMORY}
     if facts != set(known):
         raise FactsDerived(facts)
+
+
+def check_counts(counts: Sequence[int], most: int | None) -> None:
+    """Raise TooManyDerived if the operations so far remove more than `most` items as derived."""
+    if most is not None and (count := sum(counts)) > most:
+        raise TooManyDerived(len(counts) - 1, most, count)
 
 
 class Links:
