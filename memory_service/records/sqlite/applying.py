@@ -20,6 +20,7 @@ from memory_service.operations import (
 from memory_service.records.rules.derivation import (
     check_counts,
     check_facts,
+    check_parents,
     named_ids,
     named_positions,
 )
@@ -92,6 +93,7 @@ def apply(
         _check_unchanged(db, book, unchanged)
     plan = _Plan(db, ledger, namespace, book, by, operations, derived_max)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
+    check_parents(operations, lambda ids: stored_items(db, book, ids))
     plan.check_derived(facts, inline_max)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
