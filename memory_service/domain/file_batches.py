@@ -17,8 +17,8 @@ from memory_service.domain.file_planning import (
     Written,
     check_rename,
     moved_items,
-    unchanged_since,
 )
+from memory_service.domain.file_vacancy import unchanged_since
 from memory_service.domain.item_writing import write_of
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening
