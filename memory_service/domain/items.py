@@ -37,7 +37,7 @@ from memory_service.domain.item_writing import (
 )
 from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.provenance import Attribution, attribute_states, provenance_again
+from memory_service.domain.provenance import Attribution, attribute_states, missing_parents, provenance_again
 from memory_service.domain.quarantine import Intended
 from memory_service.domain.refreshing import refreshed
 from memory_service.domain.result_pages import PageShape
@@ -136,8 +136,14 @@ class Items:
             )
             writes = [write for at, write in enumerate(writes) if at not in reasons]
         intended = Intended(writes, removals, on_duplicate, request)
+
+        def finish(added: Added) -> None:
+            added.receipt.missing_parents = missing_parents(drafts, provenances)
+            if complete is not None:
+                complete(added)
+
         added = await self._write_all(
-            namespace, intended, states, derived=derived, unchanged=unchanged, complete=complete
+            namespace, intended, states, derived=derived, unchanged=unchanged, complete=finish
         )
         if added.receipt.replayed:
             await self._recall(namespace, added, drafts)
@@ -151,8 +157,9 @@ class Items:
         that exists.
         """
         again = list(_written_then(added, drafts))
+        missing = added.receipt.missing_parents
         added.items = [
-            stamped(item, stamp, provenance_again(draft.provenance, writing))
+            stamped(item, stamp, provenance_again(draft.provenance, writing, missing))
             for item, draft, stamp, writing in again
         ]
         own = [(stamp.id, stamp.revision) for _, draft, stamp, _ in again if draft.facet]
