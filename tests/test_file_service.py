@@ -269,6 +269,20 @@ def test_of_many_who_create_a_file_one_does(drive: Drive) -> None:
     assert kinds(drive)[memory_pb2.ITEM_KIND_FILE] == EDITORS + 1
 
 
+def test_a_version_that_cannot_be_redacted_is_named_by_the_path(drive: Drive) -> None:
+    old, new = drive.write(PATH, "one").version, drive.write(PATH, "two").version
+    current = drive.refused("RedactFileVersion", path=PATH, version=new)
+    assert current.reason == "VERSION_IS_CURRENT"
+    assert current.metadata == {"path": PATH, "version": str(new)}
+    unknown = drive.refused("RedactFileVersion", path=PATH, version=new + 1)
+    assert unknown.reason == "VERSION_NOT_FOUND"
+    assert unknown.metadata == {"namespace": drive.namespace, "path": PATH, "version": str(new + 1)}
+    assert PATH in current.message and PATH in unknown.message
+    drive.stub.RedactFileVersion(
+        file_pb2.RedactFileVersionRequest(namespace=drive.namespace, path=PATH, version=old)
+    )
+
+
 # Renaming and deleting
 
 

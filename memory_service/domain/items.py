@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from memory_service.data_model import (
     CONVERSATION_KINDS,
     Item,
@@ -26,8 +28,10 @@ from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import (
+    NOTHING_REMEMBERED,
     Added,
     Complete,
+    Remembered,
     added_of,
     changed_item,
     nothing_to_change,
@@ -98,6 +102,7 @@ class Items:
         bounded: bool = False,
         apart: bool = False,
         unchanged: Since | None = None,
+        remembered: Remembered = NOTHING_REMEMBERED,
         complete: Complete | None = None,
     ) -> Added:
         """Remove items, write items and states, all or none; see `WriteStore.add_items`.
@@ -105,14 +110,15 @@ class Items:
         `derived`: also remove what was made only from the removed items. A held write does not remember it.
         `fields` names each item in errors. `bounded`: the caller limits the number of items itself. If the
         write policy wants a review, everything is put into quarantine, or with `apart` only the items
-        concerned. `complete` is called with the result of a request that is applied for the first time.
+        concerned. `remembered` goes into the receipt, also of a released write. `complete` is called with the
+        result of a request that is applied for the first time.
         """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
         self.check_batch(0 if bounded else len(drafts), len(states))
         now = now_us()
-        await each(lambda named: self._checks.draft(*named, now), zip(fields, drafts, strict=True))
+        await each(lambda named: self._checks.new_draft(*named, now), zip(fields, drafts, strict=True))
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
         # An import may restore the items of every service.
@@ -126,24 +132,18 @@ class Items:
         attributed = zip(drafts, provenances, strict=True)
         writes = await each(lambda draft: write_of(*draft, now), attributed)
         quarantined: list[Degradation] = []
+        if request is not None and (missing := missing_parents(drafts, provenances)):
+            remembered = msgspec.structs.replace(remembered, missing_parents=missing)
+        intended = Intended(writes, removals, on_duplicate, request, remembered)
         if reasons and not apart:
-            return await self._put_aside(
-                namespace, Intended(writes, removals, on_duplicate, request), next(iter(reasons.values()))
-            )
+            return await self._put_aside(namespace, intended, next(iter(reasons.values())))
         if reasons:
             quarantined = await self._screening.quarantine.put_apart(
                 namespace, [writes[at] for at in reasons], list(reasons.values()), on_duplicate
             )
-            writes = [write for at, write in enumerate(writes) if at not in reasons]
-        intended = Intended(writes, removals, on_duplicate, request)
-
-        def finish(added: Added) -> None:
-            added.receipt.missing_parents = missing_parents(drafts, provenances)
-            if complete is not None:
-                complete(added)
-
+            intended.writes = [write for at, write in enumerate(writes) if at not in reasons]
         added = await self._write_all(
-            namespace, intended, states, derived=derived, unchanged=unchanged, complete=finish
+            namespace, intended, states, derived=derived, unchanged=unchanged, complete=complete
         )
         if added.receipt.replayed:
             await self._recall(namespace, added, drafts)
@@ -214,6 +214,7 @@ class Items:
             operations.append(SaveStates(states, intended.on_duplicate))
 
         def note(receipt: Receipt, degraded: list[Degradation]) -> None:
+            intended.remembered.put_into(receipt)
             if complete is not None:
                 complete(Added(written_items(writes, receipt), receipt, degraded))
 
