@@ -17,9 +17,9 @@ from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.derivation import orphan_writes
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import completed, degraded_as_kept
-from memory_service.errors import Unavailable
+from memory_service.errors import Conflict, Unavailable
 from memory_service.operations import AddItems, Operation, ReplaceItem
-from memory_service.records.base import FactsDerived, ModelMismatch
+from memory_service.records.base import FactsDerived, ModelMismatch, ParentsMissing
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
@@ -51,6 +51,7 @@ class Committing:
         """
         facts: frozenset[str] = frozenset()
         orphans: list[Operation] = []
+        lost: Conflict
         for attempt in range(TRIES):
             try:
                 return await self._commit(
@@ -60,6 +61,11 @@ class Committing:
                 facts, lost = error.ids, error
                 writes = await orphan_writes(self._store, namespace, facts)
                 orphans = [AddItems(writes, OnDuplicate.REPLACE, forgets=True)] if writes else []
+            except ParentsMissing as error:
+                if not orphans:
+                    raise
+                # Perhaps of the orphans, which then go, too.
+                facts, orphans, lost = frozenset(), [], error
             await pause_after(attempt)
         raise lost
 

@@ -50,6 +50,7 @@ class _HeldItem(msgspec.Struct, omit_defaults=True):
     keep_vector: bool = False
     expected_revision: int | None = None
     index: str | None = None
+    parents_exist: bool = False
 
 
 class _Body(msgspec.Struct, omit_defaults=True):
@@ -202,7 +203,7 @@ def _held_item(write: ItemWrite) -> _HeldItem:
     return _HeldItem(
         item.id, item.content, item.create_us, item.session_id, item.expire_us, item.labels, item.metadata,
         vector, item.facet, item.importance, item.provenance, write.keep_vector, write.expected_revision,
-        item.index,
+        item.index, write.parents_exist,
     )  # fmt: skip
 
 
@@ -225,5 +226,5 @@ def _write_of(kept: _HeldItem, held_us: int) -> ItemWrite:
     )  # fmt: skip
     return ItemWrite(
         item, indexed_text(item), CLIENT_MODEL if vector is not None else "",
-        kept.keep_vector, kept.expected_revision, indexed_speaker(item),
+        kept.keep_vector, kept.expected_revision, indexed_speaker(item), parents_exist=kept.parents_exist,
     )  # fmt: skip

@@ -84,6 +84,14 @@ class FactsDerived(Conflict):
         self.ids = frozenset(ids)
 
 
+class ParentsMissing(Conflict):
+    """Items that a written item was made from do not exist (any more)."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        super().__init__("REVISION_MISMATCH", "items that a new item was made from were removed")
+        self.ids = frozenset(ids)
+
+
 class CannotOpen(RuntimeError):
     """The records cannot be opened: in use by another server, of a newer format, or damaged.
 
@@ -137,6 +145,10 @@ class WriteStore(ABC):
         repeated within one AddItems counts as existing from its second occurrence.
         Before any of this, MUST raise Conflict.revision if a write's `expected_revision` is not its item's
         revision, which is 0 if the item does not exist or has expired.
+
+        If a write has `parents_exist`, MUST raise ParentsMissing, with their ids, unless each parent that its
+        provenance names is an earlier item of the write, or exists and has not expired at the item's
+        update_us. So a concurrent removal with `derived` removes the item too, or comes first and is noticed.
 
         With `default_ttl` an item MUST expire after the default ttl of the namespace's settings, if there is
         one, from its update_us on.

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
 IDS_MAX = 100
@@ -125,6 +126,8 @@ def _one_as_text(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is not None:
         known = field.enum_type.values_by_number.get(value)
         return known.name if known else str(value)
+    if isinstance(value, FieldMask):
+        return ",".join(value.paths[:_LISTED_MAX])
     if field.message_type is not None:
         try:
             return str(value.ToJsonString())

@@ -41,7 +41,7 @@ from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.namespace import Namespace
 from memory_service.records.in_memory.reading import InMemoryReading
 from memory_service.records.in_memory.version_store import InMemoryVersionStore
-from memory_service.records.rules.derivation import Links, check_facts
+from memory_service.records.rules.derivation import Links, check_facts, check_parents
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version
 from memory_service.records.rules.items import check_unchanged, grows
@@ -118,6 +118,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
         plan = Plan(found, by, operations)
         steps = [plan.step(operation) for operation in operations]
+        check_parents(operations, lambda ids: found.items)
         check_facts(facts, plan.derived)
         found.held.pop(released, None)
         receipt = Receipt(found.revision)

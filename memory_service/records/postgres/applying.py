@@ -23,6 +23,7 @@ from memory_service.records.postgres.requests import earlier, finish
 from memory_service.records.postgres.state_writes import put_state, remove_state
 from memory_service.records.rules.derivation import (
     check_facts,
+    check_parents,
     named_ids,
     named_positions,
     removes_derived,
@@ -73,6 +74,7 @@ def apply(
         check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
     plan = _Plan(page, by, operations, keeps_history=keeps_history)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
+    check_parents(operations, lambda ids: page.items)
     check_facts(facts, plan.derived)
     book = page.open(now_us())
     if released:

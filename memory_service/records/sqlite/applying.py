@@ -19,6 +19,7 @@ from memory_service.operations import (
 )
 from memory_service.records.rules.derivation import (
     check_facts,
+    check_parents,
     named_ids,
     named_positions,
 )
@@ -90,6 +91,7 @@ def apply(
         _check_unchanged(db, book, unchanged)
     plan = _Plan(db, ledger, namespace, book, by, operations)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
+    check_parents(operations, lambda ids: stored_items(db, book, ids))
     plan.check_derived(facts, derived_max)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
