@@ -349,7 +349,7 @@ def test_a_thousand_files_are_renamed_at_once(drive: Drive) -> None:
     assert drive.text("/new/7/997.md") == "File 997"
     drive.write("/new/more", "x")
     error = drive.refused("RenameFile", path="/new", new_path="/old")
-    assert (code(error), error.metadata["limit_name"]) == (LIMIT, "rename_files_max")
+    assert (code(error), error.metadata["limit_name"]) == (LIMIT, "changed_files_max")
     assert drive.delete("/new", recursive=True).deleted_count == 1001
     assert kinds(drive) == {}
 

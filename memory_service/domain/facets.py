@@ -154,7 +154,10 @@ def read_facet(field: str, kind: ItemKind, facet_json: str, text: str | None) ->
         # The rest of the message may quote the request.
         at = _PATH.search(str(error))
         raise InvalidArgument(named, f"is not what an export wrote{f', at {at[1]}' if at else ''}") from None
-    return Facet(kind, found.tags, _known_of(said, msgspec.to_builtins(found.attributes)))
+    attributes = _known_of(said, msgspec.to_builtins(found.attributes))
+    if kind is ItemKind.FILE:
+        attributes["size_bytes"] = len((text or "").encode())
+    return Facet(kind, found.tags, attributes)
 
 
 def _known_of(said: Any, known: Any) -> Any:

@@ -29,6 +29,8 @@ class KeptFile(msgspec.Struct):
     """Number and start of each fragment, in code points. The number is the end of the fragment's id."""
     next: _Count = 0
     """The number of the next fragment: none is used twice."""
+    size_bytes: _Count = 0
+    """Size of the text in UTF-8, known without reading it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class File:
 
     @property
     def text(self) -> str:
-        """Its content."""
+        """Its content, if that was read."""
         content = self.item.content
         return content.text if isinstance(content, TextPart) else ""
 
@@ -116,11 +118,12 @@ def draft_of(
             added.append(_fragment(file_id, number, piece.text, claims))
             places.append((number, piece.start))
             number += 1
+    kept_file = KeptFile(path, places, number, len(text.data))
     file = ItemDraft(
         TextPart(text.text),
         file_id,
         create_us=current.item.create_us if current else None,
-        facet=Facet(ItemKind.FILE, tags_of(path), msgspec.to_builtins(KeptFile(path, places, number))),
+        facet=Facet(ItemKind.FILE, tags_of(path), msgspec.to_builtins(kept_file)),
         expected_revision=current.version if current else 0,
         provenance=claims,
         nbytes=len(text.data),

@@ -19,6 +19,7 @@ from memory_service.domain.file_paths import check_path
 from memory_service.domain.file_planning import (
     Expected,
     FilePlanning,
+    FileRoom,
     Written,
     check_rename,
     moved_items,
@@ -128,7 +129,7 @@ class Files:
         self._checks.size("content", len(content.encode()), "file_bytes_max")
 
         async def plan(tree: Tree) -> Written:
-            return await self._planning.write(tree, path, content, expected, "")
+            return await self._planning.write(tree, path, content, expected, "", FileRoom(self._checks))
 
         async with self._turn(namespace, path):
             return await self._write(namespace, plan, request)
@@ -142,7 +143,7 @@ class Files:
         check_edit(edit)
 
         async def plan(tree: Tree) -> Written:
-            return await self._planning.edit(tree, path, edit, expected, "")
+            return await self._planning.edit(tree, path, edit, expected, "", FileRoom(self._checks))
 
         async with self._turn(namespace, path):
             return await self._write(namespace, plan, request)
@@ -203,7 +204,8 @@ class Files:
             receipt = await self._store.find_receipt(namespace, request) if request else None
             if receipt is None:
                 tree = await tree_of(self._store, namespace)
-                planned = await self._planning.rename(tree, path, new_path, expected, "")
+                room = FileRoom(self._checks)
+                planned = await self._planning.rename(tree, path, new_path, expected, "", room)
                 for item in moved_items(planned):
                     if await self._screening.of_update(namespace, item, request, "new_path"):
                         raise WriteRejected("new_path", "needs a review, for which a rename cannot wait")

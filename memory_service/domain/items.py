@@ -73,7 +73,7 @@ class Items:
         self._store = store
         self._screening = screening
         self.attribution = Attribution(store)
-        self.committing = Committing(store, embedding)
+        self.committing = Committing(store, embedding, checks.limits.delete_items_max)
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
