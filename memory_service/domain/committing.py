@@ -30,9 +30,10 @@ Note = Callable[[Receipt, list[Degradation]], None]
 class Committing:
     """The last step of every write of items."""
 
-    def __init__(self, store: Store, embedding: TextEmbedding) -> None:
+    def __init__(self, store: Store, embedding: TextEmbedding, derived_max: int) -> None:
         self._store = store
         self._embedding = embedding
+        self._derived_max = derived_max
 
     async def commit(
         self,
@@ -45,7 +46,8 @@ class Committing:
         note: Note | None = None,
     ) -> tuple[Receipt, list[Degradation]]:
         """Apply operations as `WriteStore.write` does, with vectors for texts that lack one. If facts go as
-        derived, other facts lose their references to them in the same write.
+        derived, other facts lose their references to them in the same write. Raises TooManyDerived if more
+        items would go as derived than one call may delete.
 
         Returns the degradations of this call, also for a repeated request.
         """
@@ -95,6 +97,7 @@ class Committing:
                 released=released,
                 unchanged=unchanged,
                 facts=facts,
+                derived_max=self._derived_max,
                 by=present_caller(),
             )
 

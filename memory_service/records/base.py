@@ -50,7 +50,7 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import Conflict, FailedPrecondition, Unsupported
+from memory_service.errors import Conflict, FailedPrecondition, LimitExceeded, Unsupported
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -82,6 +82,18 @@ class FactsDerived(Conflict):
     def __init__(self, ids: Collection[str]) -> None:
         super().__init__("REVISION_MISMATCH", "facts about users were derived from the items to delete")
         self.ids = frozenset(ids)
+
+
+class TooManyDerived(LimitExceeded):
+    """A write would remove more items as derived than its caller allows."""
+
+    def __init__(self, operation: int, limit: int, count: int, prefix: str = "") -> None:
+        super().__init__(f"{prefix}keep_derived", "delete_items_max", limit, count)
+        self.operation, self._limit, self._count = operation, limit, count
+
+    def of(self, prefix: str) -> TooManyDerived:
+        """Return the error with the prefix that the names of fields have in the caller's request."""
+        return TooManyDerived(self.operation, self._limit, self._count, prefix)
 
 
 class ParentsMissing(Conflict):
@@ -126,6 +138,7 @@ class WriteStore(ABC):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         """Apply operations atomically. Every condition is checked against the state before the write, then
@@ -168,7 +181,8 @@ class WriteStore(ABC):
         write names are not removed as derived. Each item removed as derived MUST be a change after those that
         the operation removes itself, in order of position, and MUST be counted in `derived_counts`, by
         operation. MUST raise FactsDerived, with their ids, unless the facts about users among them are those
-        in `facts`: other facts may refer to them. Nothing else, such as expiry or an undo, removes derived
+        in `facts`: other facts may refer to them. MUST raise TooManyDerived, with the operation that exceeds
+        it, if there are more than `derived_max`. Nothing else, such as expiry or an undo, removes derived
         items.
 
         **SaveStates**: MUST raise Conflict if `expected_version` is given and is not the current version; a

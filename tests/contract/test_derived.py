@@ -26,7 +26,7 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItem, RemoveItems, ReplaceItem
-from memory_service.records.base import FactsDerived, ParentsMissing
+from memory_service.records.base import FactsDerived, ParentsMissing, TooManyDerived
 from memory_service.runtime.caller import Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
@@ -348,3 +348,18 @@ async def test_nothing_is_kept_of_which_item_was_made_from_a_removed_one(
     await stores.close()
     with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
         assert database.execute("SELECT count(*) FROM parents").fetchone() == (0,)
+
+
+async def test_a_write_removes_as_many_as_its_caller_allows(store: Store) -> None:
+    await store.add_items(NS, [build_write("one"), build_write("two")])
+    await store.add_items(NS, [made_of("a", "one"), made_of("b", "a"), made_of("c", "two")])
+    both = [removal("one"), RemoveAt([2], 5, derived=True)]
+    with pytest.raises(TooManyDerived) as caught:
+        await store.write(NS, both, derived_max=2)
+    assert caught.value.operation == 1
+    assert {"limit": "2", "actual": "3"}.items() <= {
+        k: str(v) for k, v in caught.value.metadata.items()
+    }.items()
+    assert await scan_ids(store) == ["one", "two", "a", "b", "c"]
+    receipt = await store.write(NS, both, derived_max=3)
+    assert receipt.derived_counts == [2, 1]

@@ -104,6 +104,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
@@ -116,7 +117,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
-        plan = Plan(found, by, operations)
+        plan = Plan(found, by, operations, derived_max)
         steps = [plan.step(operation) for operation in operations]
         check_parents(operations, lambda ids: found.items)
         check_facts(facts, plan.derived)

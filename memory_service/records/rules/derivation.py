@@ -13,7 +13,7 @@ from memory_service.operations import (
     RemoveItems,
     ReplaceItem,
 )
-from memory_service.records.base import FactsDerived, ParentsMissing
+from memory_service.records.base import FactsDerived, ParentsMissing, TooManyDerived
 from memory_service.records.rules.presence import Found, live
 
 
@@ -62,6 +62,12 @@ def check_facts(known: Collection[str], found: Iterable[tuple[str, ItemKind]]) -
     facts = {item_id for item_id, kind in found if kind is ItemKind.USER_MEMORY}
     if facts != set(known):
         raise FactsDerived(facts)
+
+
+def check_counts(counts: Sequence[int], most: int | None) -> None:
+    """Raise TooManyDerived if the operations so far remove more than `most` items as derived."""
+    if most is not None and (count := sum(counts)) > most:
+        raise TooManyDerived(len(counts) - 1, most, count)
 
 
 def check_parents(
