@@ -675,6 +675,8 @@ class Receipt(msgspec.Struct, array_like=True):
     """Stamps of the saved states."""
     derived_counts: list[int] = []
     """How many items each operation removed as derived; empty: none."""
+    missing_parents: list[str] = []
+    """Parents that the request names and that did not exist, where it may name such."""
 
     @property
     def derived_count(self) -> int:

@@ -193,7 +193,7 @@ class Batches:
     def _check(self, name: str, operation: BatchOperation) -> None:
         match operation:
             case Add(draft):
-                self._checks.draft(f"{name}.item", draft, now_us())
+                self._checks.new_draft(f"{name}.item", draft, now_us())
             case Update(draft, fields):
                 self._checks.item_id(draft.id, f"{name}.item.id")
                 self._items.check_changes(draft, fields, f"{name}.")

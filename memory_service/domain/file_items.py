@@ -11,12 +11,14 @@ import msgspec
 from memory_service.data_model import Facet, Item, ItemDraft, ItemKind, ProvenanceDraft, TextPart
 from memory_service.domain.file_paths import FILE_TAG, tags_of
 from memory_service.domain.file_text import FileText
+from memory_service.domain.ids import file_fragment_id
 from memory_service.domain.splitting import Piece
 from memory_service.limits import Limits
 
 _RESULT_BYTES = 600
 """Approximate size of a result without its text."""
-_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+FRAGMENT_NUMBER_MAX = (1 << 31) - 1
+_Count = Annotated[int, msgspec.Meta(ge=0, le=FRAGMENT_NUMBER_MAX)]
 
 
 class KeptFile(msgspec.Struct):
@@ -58,7 +60,7 @@ class File:
         """Return where a fragment starts in the text; None if this version does not have it."""
         number = fragment.id.rpartition(".")[2]
         starts = (start for one, start in self.kept.fragments if str(one) == number)
-        return next(starts, None) if fragment.id == fragment_id(self.item.id, number) else None
+        return next(starts, None) if fragment.id == file_fragment_id(self.item.id, number) else None
 
 
 @dataclass(slots=True)
@@ -74,11 +76,6 @@ def answer_bytes(fragment: Item) -> int:
     """Return the approximate size of a fragment in an answer."""
     text = fragment.content.text if isinstance(fragment.content, TextPart) else ""
     return len(text.encode()) + _RESULT_BYTES
-
-
-def fragment_id(file_id: str, number: int | str) -> str:
-    """Return the id of a fragment."""
-    return f"{file_id}.{number}"
 
 
 def file_of(item: Item | None, at_us: int) -> File | None:
@@ -138,4 +135,4 @@ def draft_of(
 
 def _fragment(file_id: str, number: int, text: str, claims: ProvenanceDraft | None) -> ItemDraft:
     facet = Facet(ItemKind.FILE_FRAGMENT, {FILE_TAG: file_id})
-    return ItemDraft(TextPart(text), fragment_id(file_id, number), facet=facet, provenance=claims)
+    return ItemDraft(TextPart(text), file_fragment_id(file_id, number), facet=facet, provenance=claims)

@@ -16,6 +16,7 @@ from memory_service.data_model import (
     ItemDraft,
     ItemStamp,
     ItemWrite,
+    Json,
     Provenance,
     Receipt,
     RequestKey,
@@ -61,6 +62,21 @@ class Added:
     receipt: Receipt
     degraded: list[Degradation] = field(default_factory=list)
 
+
+class Remembered(msgspec.Struct, omit_defaults=True, frozen=True):
+    """What a receipt keeps of a request's answer; a write in quarantine keeps it until its release."""
+
+    note: list[Json] = []
+    seen: list[tuple[str, int]] = []
+    missing_parents: list[str] = []
+
+    def put_into(self, receipt: Receipt) -> None:
+        """Complete the receipt of the write."""
+        receipt.note, receipt.seen = list(self.note), list(self.seen)
+        receipt.missing_parents = list(self.missing_parents)
+
+
+NOTHING_REMEMBERED = Remembered()
 
 Complete = Callable[[Added], None]
 """Completes the receipt of a write with other data of its answer, once the write is done."""

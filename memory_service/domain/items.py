@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from memory_service.data_model import (
     CONVERSATION_KINDS,
     Item,
@@ -24,8 +26,10 @@ from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import (
+    NOTHING_REMEMBERED,
     Added,
     Complete,
+    Remembered,
     added_of,
     changed_item,
     forget_parents,
@@ -38,7 +42,7 @@ from memory_service.domain.item_writing import (
 )
 from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.provenance import Attribution, attribute_states, provenance_again
+from memory_service.domain.provenance import Attribution, attribute_states, missing_parents, provenance_again
 from memory_service.domain.quarantine import Intended
 from memory_service.domain.refreshing import refreshed
 from memory_service.domain.result_pages import PageShape
@@ -100,6 +104,7 @@ class Items:
         bounded: bool = False,
         apart: bool = False,
         unchanged: Since | None = None,
+        remembered: Remembered = NOTHING_REMEMBERED,
         complete: Complete | None = None,
     ) -> Added:
         """Remove items, write items and states, all or none; see `WriteStore.add_items`.
@@ -107,14 +112,15 @@ class Items:
         `derived`: also remove what was made only from the removed items. A held write does not remember it.
         `fields` names each item in errors. `bounded`: the caller limits the number of items itself. If the
         write policy wants a review, everything is put into quarantine, or with `apart` only the items
-        concerned. `complete` is called with the result of a request that is applied for the first time.
+        concerned. `remembered` goes into the receipt, also of a released write. `complete` is called with the
+        result of a request that is applied for the first time.
         """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
         self.check_batch(0 if bounded else len(drafts), len(states))
         now = now_us()
-        await each(lambda named: self._checks.draft(*named, now), zip(fields, drafts, strict=True))
+        await each(lambda named: self._checks.new_draft(*named, now), zip(fields, drafts, strict=True))
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
         # An import may restore the items of every service.
@@ -123,7 +129,7 @@ class Items:
         await self.check_dimensions(namespace, drafts, fields)
         await self.check_room(namespace, len(drafts) - len(removals), request)
         attribute_states(states)
-        intended = Intended([], removals, on_duplicate, request)
+        intended = Intended([], removals, on_duplicate, request, remembered)
         for attempt in range(TRIES):
             try:
                 return await self._add_once(
@@ -157,15 +163,16 @@ class Items:
         attributed = zip(drafts, provenances, strict=True)
         writes = await each(lambda draft: write_of(*draft, now), attributed)
         quarantined: list[Degradation] = []
+        intended = dataclasses.replace(intended, writes=writes)
+        if request is not None and (missing := missing_parents(drafts, provenances)):
+            intended.remembered = msgspec.structs.replace(intended.remembered, missing_parents=missing)
         if reasons and not apart:
-            held = dataclasses.replace(intended, writes=writes)
-            return await self._put_aside(namespace, held, next(iter(reasons.values())))
+            return await self._put_aside(namespace, intended, next(iter(reasons.values())))
         if reasons:
             quarantined = await self._screening.quarantine.put_apart(
                 namespace, [writes[at] for at in reasons], list(reasons.values()), intended.on_duplicate
             )
-            writes = [write for at, write in enumerate(writes) if at not in reasons]
-        intended = dataclasses.replace(intended, writes=writes)
+            intended.writes = [write for at, write in enumerate(writes) if at not in reasons]
         added = await self._write_all(
             namespace, intended, states, derived=derived, unchanged=unchanged, complete=complete
         )
@@ -181,8 +188,9 @@ class Items:
         that exists.
         """
         again = list(written_then(added, drafts))
+        missing = added.receipt.missing_parents
         added.items = [
-            stamped(item, stamp, provenance_again(draft.provenance, writing))
+            stamped(item, stamp, provenance_again(draft.provenance, writing, missing))
             for item, draft, stamp, writing in again
         ]
         own = [(stamp.id, stamp.revision) for _, draft, stamp, _ in again if draft.facet]
@@ -243,6 +251,7 @@ class Items:
             operations.append(SaveStates(states, intended.on_duplicate))
 
         def note(receipt: Receipt, degraded: list[Degradation]) -> None:
+            intended.remembered.put_into(receipt)
             if complete is not None:
                 complete(Added(written_items(writes, receipt), receipt, degraded))
 
