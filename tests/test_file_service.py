@@ -185,7 +185,7 @@ def test_a_text_that_does_not_occur_once_is_counted(drive: Drive, old: str, coun
 
 
 def test_many_occurrences_in_one_line_are_counted_at_once(drive: Drive) -> None:
-    """Counted from the start for each of them, this takes minutes, in which nobody else is served."""
+    """Counted from the start for each of them, this takes minutes, in which no other call is served."""
     drive.write(PATH, "a," * 200_000)
     edit = file_pb2.EditFileRequest(
         namespace=drive.namespace, path=PATH, replace=memory_pb2.ReplaceText(old_text=",", new_text=";")
