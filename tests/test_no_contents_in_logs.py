@@ -34,7 +34,11 @@ DEPTH_MAX = 5
 # The audit log has these: whose data it was, and which item.
 NAMES_OF_DATA = ("namespace", "namespaces", "id", "ids", "key", "new_key", "memory_ids", "name")
 # And these: whose writes were undone, and a setting that an administrator changed.
-PARAMETERS = ("UndoWritesRequest.writer", "UndoWritesRequest.credential_id", "UpdateNamespaceRequest.time_zone")
+PARAMETERS = (
+    "UndoWritesRequest.writer",
+    "UndoWritesRequest.credential_id",
+    "UpdateNamespaceRequest.time_zone",
+)
 
 
 def canary(numbers: Iterator[int], field: FieldDescriptor, length: int = 0) -> str | bytes:

@@ -440,16 +440,16 @@ def test_sessions_survive_an_export_and_an_import(talks: Talks) -> None:
         assert there == here
 
 
-def test_an_imported_item_that_is_no_session_is_refused_or_ignored(talks: Talks) -> None:
+def test_an_imported_item_that_is_no_session_is_refused(talks: Talks) -> None:
     talks.say("a")
     item = memory_pb2.MemoryItem(
         id="mine", session_id="a", data=struct({"title": "forged"}), kind=memory_pb2.ITEM_KIND_SESSION
     )
-    talks.api.memory.Import(iter([memory_pb2.ImportRequest(namespace=talks.namespace, items=[item])]))
+    for field, facet in (("id", ""), ("facet_json", '{"attributes":{"forked_session_id":7}}')):
+        item.facet_json = facet
+        request = memory_pb2.ImportRequest(namespace=talks.namespace, items=[item])
+        assert refusal(lambda one: talks.api.memory.Import(iter([one])), request).names(field)
     assert talks.get("a").title == ""
-    item.facet_json = '{"attributes":{"forked_session_id":7}}'
-    request = memory_pb2.ImportRequest(namespace=talks.namespace, items=[item])
-    assert refusal(lambda one: talks.api.memory.Import(iter([one])), request).names("facet_json")
 
 
 def test_sessions_are_there_after_a_restart(tmp_path: Path, connect: Connect) -> None:

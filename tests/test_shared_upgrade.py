@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_service.records.postgres.schema import FORMAT
 from shared_servers import SharedServers, needs_postgres
 
 pytestmark = needs_postgres
@@ -15,10 +16,9 @@ def test_an_older_server_does_not_start_on_a_newer_format_and_one_that_runs_goes
     with SharedServers(tmp_path, "--embedder", "none") as servers:
         running = servers.start()
         running.add("birds", text="a heron")
-        servers.rows("UPDATE $.settings SET value = '2' WHERE name = 'format' RETURNING 1")
-        with pytest.raises(
-            RuntimeError, match="the tables have format 2, but this release reads up to format 1"
-        ):
+        servers.rows(f"UPDATE $.settings SET value = '{FORMAT + 1}' WHERE name = 'format' RETURNING 1")
+        refusal = f"the tables have format {FORMAT + 1}, but this release reads up to format {FORMAT}"
+        with pytest.raises(RuntimeError, match=refusal):
             servers.start()
         running.add("birds", text="an egret")
         assert len(running.items("birds")) == 2

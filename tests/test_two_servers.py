@@ -40,6 +40,7 @@ from memory_service.domain.facts.reading import UserMemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.facts.user_memory import Fact, UserMemory
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.item_writing import write_of
 from memory_service.domain.items import Items
 from memory_service.domain.knowledge import Knowledge
@@ -95,7 +96,8 @@ class Server:
     def __init__(self, shared: Store, embedder: Embedder | None = None) -> None:
         store = cast(Store, Distant(shared))
         checks, tokens, embedding = Checks(Limits()), PageTokens(b"key"), TextEmbedding(embedder)
-        retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
+        filters = FilterLanguage(checks.limits)
+        retrieval = Retrieval(store, embedding, checks, filters, tokens, lambda item: 1)
         self.quarantine = Quarantine(store, checks, tokens, 30)
         screening = Screening(store, None, self.quarantine)
         self.items = Items(store, embedding, retrieval, checks, tokens, screening)
@@ -105,7 +107,7 @@ class Server:
         self.saving = FactSaving(parts)
         self.correcting = FactCorrecting(parts, self.saving)
         self.consolidating = FactConsolidating(parts, self.saving)
-        self.knowledge = Knowledge(store, embedding, checks, tokens, screening, lambda document: 1)
+        self.knowledge = Knowledge(store, embedding, checks, filters, tokens, screening, lambda document: 1)
         self.undo = Undo(store, embedding, checks)
         states = States(store, checks, tokens, lambda entry: 1, screening)
         self.results = ResultStorage(store, states, checks, Deciders(None).begin)

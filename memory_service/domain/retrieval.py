@@ -181,6 +181,7 @@ class Retrieval:
         store: Store,
         embedding: TextEmbedding,
         checks: Checks,
+        filters: FilterLanguage,
         tokens: PageTokens,
         item_bytes: Callable[[Item], int],
         reranking: Reranking | None = None,
@@ -193,7 +194,7 @@ class Retrieval:
         self._embedding = embedding
         self._checks = checks
         self._tokens = tokens
-        self._filters = FilterLanguage(checks.limits)
+        self._filters = filters
         self._reader = QueryReader()
 
     async def retrieve(self, namespace: str, options: RetrieveOptions) -> Page:

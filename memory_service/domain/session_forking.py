@@ -23,16 +23,15 @@ from memory_service.data_model import (
 )
 from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
-from memory_service.domain.ids import new_id
+from memory_service.domain.ids import new_id, session_item_id
 from memory_service.domain.interaction_items import LINK_TAG, SESSION_TAG, link_of, subjects_of
-from memory_service.domain.item_writing import Added, degraded_then
+from memory_service.domain.item_writing import Remembered, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.session_items import (
     KeptSession,
     Session,
     SessionDraft,
     changed,
-    id_of,
 )
 from memory_service.domain.sessions import UPDATABLE, Sessions, WrittenSession
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, LimitExceeded, NotFound
@@ -68,7 +67,7 @@ class _Source:
     @property
     def unchanged(self) -> Since:
         """The condition that it still is like this."""
-        ids = {item.id for item in self.items} | {id_of(self.session.session_id)}
+        ids = {item.id for item in self.items} | {session_item_id(self.session.session_id)}
         return Since(self.revision, ids=frozenset(ids), removals=False)
 
 
@@ -178,9 +177,6 @@ class SessionForking:
         own = _own_item(session_id, source)
         drafts = [own, *(_copied(item, session_id, ids, source.model) for item in source.items)]
 
-        def note(added: Added) -> None:
-            added.receipt.note = [session_id]
-
         added = await self._items.add(
             namespace,
             drafts,
@@ -188,7 +184,7 @@ class SessionForking:
             request=request,
             bounded=True,
             unchanged=source.unchanged,
-            complete=note,
+            remembered=Remembered([session_id]),
         )
         if added.receipt.replayed:
             return await self._forked_then(namespace, added.receipt)

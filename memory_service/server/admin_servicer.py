@@ -25,7 +25,7 @@ from memory_service.server.call_counts import CallCounts
 from memory_service.server.decisions import degradations
 from memory_service.server.items import fill_facet, fill_item
 from memory_service.server.requests import optional, request_key
-from memory_service.server.values import fill_duration, fill_time, to_us, ttl_us
+from memory_service.server.values import fill_duration, fill_time, to_paths, to_us, ttl_us
 from memory_service.v1 import admin_pb2 as pb
 from memory_service.v1 import admin_pb2_grpc
 
@@ -219,10 +219,8 @@ class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
 def _changed_settings(request: pb.UpdateNamespaceRequest) -> frozenset[str]:
     if not request.HasField("update_mask"):
         return FIELDS & {field.name for field, _ in request.ListFields()}
-    paths = set(request.update_mask.paths)
-    if unknown := paths - FIELDS - {"*"}:
-        raise InvalidArgument("update_mask", f"has no setting {min(unknown)[:100]!r}")
-    return FIELDS if "*" in paths else frozenset(paths)
+    paths = to_paths(request.update_mask, FIELDS)
+    return FIELDS if paths == ["*"] else frozenset(paths)
 
 
 def _fill_settings(

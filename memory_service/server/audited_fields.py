@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
 IDS_MAX = 100
@@ -40,8 +41,9 @@ PARAMETERS = {
     "memory_service.v1.AddRequest": ("on_duplicate",),
     "memory_service.v1.BatchAddRequest": ("on_duplicate",),
     "memory_service.v1.ConsolidateMemoriesRequest": ("dry_run",),
+    "memory_service.v1.DeleteDocumentRequest": ("keep_derived",),
     "memory_service.v1.DeleteFileRequest": ("recursive",),
-    "memory_service.v1.DeleteMemoryRequest": ("include_history",),
+    "memory_service.v1.DeleteMemoryRequest": ("include_history", "keep_derived"),
     "memory_service.v1.DeleteRequest": ("keep_derived",),
     "memory_service.v1.DeleteSessionRequest": ("keep_derived",),
     "memory_service.v1.DeleteWhereRequest": ("kinds", "dry_run", "keep_derived"),
@@ -55,6 +57,7 @@ PARAMETERS = {
     "memory_service.v1.RetrieveRequest": ("namespaces",),
     "memory_service.v1.ReviewQuarantinedRequest": ("decision",),
     "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),
+    "memory_service.v1.StoreResponseRequest": ("allow_missing",),
     "memory_service.v1.UpdateNamespaceRequest": ("time_zone", "default_ttl", "update_mask"),
     "memory_service.v1.UndoWritesRequest": ("writer", "credential_id", "any_writer", "since", "dry_run"),
     "memory_service.v1.UpdateSessionRequest": ("allow_missing",),
@@ -123,6 +126,8 @@ def _one_as_text(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is not None:
         known = field.enum_type.values_by_number.get(value)
         return known.name if known else str(value)
+    if isinstance(value, FieldMask):
+        return ",".join(value.paths[:_LISTED_MAX])
     if field.message_type is not None:
         try:
             return str(value.ToJsonString())

@@ -35,6 +35,12 @@ _SET_ITEM_BUT_VECTOR = ", ".join(
 )
 _SET_BOOK = ", ".join(f"{name} = w.{name}" for name in BOOK_COLUMNS if name != "uid")
 
+FORGET_KIN = {
+    "parents": "DELETE FROM $.parents p USING {w}"
+    " WHERE p.part = w.part AND p.uid = w.uid AND p.parent = w.position",
+    "children": "DELETE FROM $.parents p USING {w} WHERE p.uid + 0 = w.uid AND p.child = w.position",
+}
+
 
 def unnested(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[bytes]]:
     """Return the SQL that selects rows as `w`, and its values."""
@@ -145,10 +151,9 @@ async def _items(out: Flush, pages: Sequence[Page]) -> None:
 
 
 async def _parents(out: Flush, pages: Sequence[Page], gone: Sequence[Row]) -> None:
-    forget = "DELETE FROM $.parents p USING {w} WHERE p.part = w.part AND p.uid = w.uid AND p."
-    await out.do(f"{forget}parent = w.position", (*_KEY, "position"), gone)
+    await out.do(FORGET_KIN["parents"], (*_KEY, "position"), gone)
     changed = [(*_key(page), position) for page in pages for position in page.pending.parents]
-    await out.do(f"{forget}child = w.position", (*_KEY, "position"), [*gone, *changed])
+    await out.do(FORGET_KIN["children"], (*_KEY, "position"), [*gone, *changed])
     await out.do(
         "INSERT INTO $.parents (part, uid, parent, child) SELECT w.part, w.uid, i.position, w.position"
         " FROM {w} JOIN $.items i ON i.uid + 0 = w.uid AND i.id = w.id WHERE i.position <> w.position"

@@ -67,17 +67,21 @@ class _Wanted:
         return [array_of("int", self.parts), array_of("text", self.names), what]
 
 
+# OFFSET 0: planned apart, so that the join that follows has every key at hand. Otherwise the planner, without
+# statistics, may join other tables first, by only a part of their keys.
 _OF = (
-    "unnest(%s::int[], %s::text[], %s::{type}[]) w(part, name, wanted)"
-    " JOIN $.namespaces n ON n.part = w.part AND n.name = w.name"
+    "(SELECT n.name, n.part, n.uid, w.wanted"
+    " FROM unnest(%s::int[], %s::text[], %s::{type}[]) w(part, name, wanted)"
+    " JOIN $.namespaces n ON n.part = w.part AND n.name = w.name OFFSET 0) n"
 )
 _TEXTS, _NUMBERS = _OF.format(type="text"), _OF.format(type="bigint")
 _ITEM = (
     "i.id, i.position, i.revision, i.update_us, i.expire_us, i.vector_key, i.kind, i.provenance, i.nbytes,"
     " i.create_us"
 )
-_BY_ID = "JOIN $.items i ON i.uid + 0 = n.uid AND i.id = w.wanted"
-_BY_POSITION = "JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.position = w.wanted"
+_BY_ID = "JOIN $.items i ON i.uid + 0 = n.uid AND i.id = n.wanted"
+_POSITIONS = f"(SELECT n.name, n.part, n.uid, i.position AS wanted FROM {_TEXTS} {_BY_ID} OFFSET 0) n"
+_BY_POSITION = "JOIN $.items i ON i.part = n.part AND i.uid = n.uid AND i.position = n.wanted"
 _HISTORY_JOIN = (
     "JOIN $.item_history h ON h.part = i.part AND h.uid = i.uid AND h.position = i.position"
     " WHERE i.expire_us IS NOT NULL ORDER BY h.revision DESC"
@@ -85,24 +89,24 @@ _HISTORY_JOIN = (
 _FAMILY = (
     "WITH RECURSIVE family AS ("
     "SELECT n.name, p.part, p.uid, p.child FROM {asked}"
-    " JOIN $.parents p ON p.part = i.part AND p.uid = i.uid AND p.parent = i.position"
+    " JOIN $.parents p ON p.part = n.part AND p.uid = n.uid AND p.parent = n.wanted"
     " UNION SELECT f.name, p.part, p.uid, p.child FROM family f"
     " JOIN $.parents p ON p.part = f.part AND p.uid = f.uid AND p.parent = f.child)"
     f" SELECT f.name, k.position, k.expire_us, {_ITEM} FROM family f"
     " JOIN $.items i ON i.part = f.part AND i.uid = f.uid AND i.position = f.child"
-    " JOIN $.parents p ON p.part = f.part AND p.uid = f.uid AND p.child = f.child"
+    " JOIN $.parents p ON p.uid + 0 = f.uid AND p.child = f.child"
     " JOIN $.items k ON k.part = p.part AND k.uid = p.uid AND k.position = p.parent"
 )
 _STATE = "s.key, s.version, s.create_us, s.update_us, s.expire_us, s.description, s.provenance, s.nbytes"
-_STATE_JOIN = "JOIN $.states s ON s.part = n.part AND s.uid = n.uid AND s.key = w.wanted"
+_STATE_JOIN = "JOIN $.states s ON s.part = n.part AND s.uid = n.uid AND s.key = n.wanted"
 _LOCK = f"SELECT n.name, {columns_of('n', BOOK_COLUMNS)} {OF_NAMES} ORDER BY n.uid FOR UPDATE OF n"
 _STATEMENTS = {
     "items": f"SELECT n.name, {_ITEM} FROM {_TEXTS} {_BY_ID}",
     "item_ends": "SELECT n.name, i.id, h.update_us, h.expire_us, h.provenance"
     f" FROM {_TEXTS} {_BY_ID} {_HISTORY_JOIN}",
     "positions": f"SELECT n.name, {_ITEM} FROM {_NUMBERS} {_BY_POSITION}",
-    "families": _FAMILY.replace("{asked}", f"{_TEXTS} {_BY_ID}"),
-    "families_at": _FAMILY.replace("{asked}", f"{_NUMBERS} {_BY_POSITION}"),
+    "families": _FAMILY.format(asked=_POSITIONS),
+    "families_at": _FAMILY.format(asked=_NUMBERS),
     "states": f"SELECT n.name, {_STATE} FROM {_TEXTS} {_STATE_JOIN}",
     "state_ends": "SELECT n.name, s.key, h.update_us, h.expire_us, h.provenance"
     f" FROM {_TEXTS} {_STATE_JOIN}"
@@ -113,13 +117,13 @@ _STATEMENTS = {
     " AND s.key = r.state_key AND s.version = r.state_version),"
     " (SELECT h.description FROM $.state_history h WHERE h.part = r.part AND h.uid = r.uid"
     " AND h.key = r.state_key AND h.version = r.state_version), '')"
-    f" FROM {_TEXTS} JOIN $.requests r ON r.part = n.part AND r.uid = n.uid AND r.id = w.wanted",
+    f" FROM {_TEXTS} JOIN $.requests r ON r.part = n.part AND r.uid = n.uid AND r.id = n.wanted",
     "held": f"SELECT n.name, {columns_of('q', HELD_COLUMNS)} FROM {_TEXTS}"
-    " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.id = w.wanted",
+    " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.id = n.wanted",
     "held_requests": f"SELECT n.name, {columns_of('q', HELD_COLUMNS)} FROM {_TEXTS}"
-    " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.request_id = w.wanted",
+    " JOIN $.quarantine q ON q.part = n.part AND q.uid = n.uid AND q.request_id = n.wanted",
     "since": f"SELECT n.name, c.revision, c.type, c.subject, i.kind FROM {_NUMBERS}"
-    " JOIN $.changes c ON c.part = n.part AND c.uid = n.uid AND c.revision > w.wanted"
+    " JOIN $.changes c ON c.part = n.part AND c.uid = n.uid AND c.revision > n.wanted"
     " LEFT JOIN $.items i ON i.uid + 0 = n.uid AND i.id = c.subject ORDER BY c.revision",
 }
 _OF_NUMBERS = ("positions", "families_at", "since")
