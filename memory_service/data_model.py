@@ -557,7 +557,8 @@ class ItemWrite:
     `keep_vector` a replaced item keeps its vector. With `expected_revision` the write succeeds only if the
     item with this id has that revision; 0: only if there is none. With `keep_create_us` an item that replaces
     another one gets its create_us. With `default_ttl` an added item expires as the namespace's settings say.
-    `new_id`: the server made the id at random, so no item has it.
+    `new_id`: the server made the id at random, so no item has it. With `parents_exist` the write succeeds
+    only if the items that its provenance names as parents exist.
     """
 
     item: Item
@@ -570,6 +571,7 @@ class ItemWrite:
     keep_create_us: bool = False
     new_id: bool = False
     default_ttl: bool = False
+    parents_exist: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -673,6 +675,8 @@ class Receipt(msgspec.Struct, array_like=True):
     """Stamps of the saved states."""
     derived_counts: list[int] = []
     """How many items each operation removed as derived; empty: none."""
+    missing_parents: list[str] = []
+    """Parents that the request names and that did not exist, where it may name such."""
 
     @property
     def derived_count(self) -> int:

@@ -17,9 +17,9 @@ from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.derivation import orphan_writes
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import completed, degraded_as_kept
-from memory_service.errors import Unavailable
+from memory_service.errors import Conflict, Unavailable
 from memory_service.operations import AddItems, Operation, ReplaceItem
-from memory_service.records.base import FactsDerived, ModelMismatch
+from memory_service.records.base import FactsDerived, ModelMismatch, ParentsMissing
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
@@ -30,9 +30,10 @@ Note = Callable[[Receipt, list[Degradation]], None]
 class Committing:
     """The last step of every write of items."""
 
-    def __init__(self, store: Store, embedding: TextEmbedding) -> None:
+    def __init__(self, store: Store, embedding: TextEmbedding, derived_max: int) -> None:
         self._store = store
         self._embedding = embedding
+        self._derived_max = derived_max
 
     async def commit(
         self,
@@ -45,12 +46,14 @@ class Committing:
         note: Note | None = None,
     ) -> tuple[Receipt, list[Degradation]]:
         """Apply operations as `WriteStore.write` does, with vectors for texts that lack one. If facts go as
-        derived, other facts lose their references to them in the same write.
+        derived, other facts lose their references to them in the same write. Raises TooManyDerived if more
+        items would go as derived than one call may delete.
 
         Returns the degradations of this call, also for a repeated request.
         """
         facts: frozenset[str] = frozenset()
         orphans: list[Operation] = []
+        lost: Conflict
         for attempt in range(TRIES):
             try:
                 return await self._commit(
@@ -60,6 +63,11 @@ class Committing:
                 facts, lost = error.ids, error
                 writes = await orphan_writes(self._store, namespace, facts)
                 orphans = [AddItems(writes, OnDuplicate.REPLACE, forgets=True)] if writes else []
+            except ParentsMissing as error:
+                if not orphans:
+                    raise
+                # Perhaps of the orphans, which then go, too.
+                facts, orphans, lost = frozenset(), [], error
             await pause_after(attempt)
         raise lost
 
@@ -89,6 +97,7 @@ class Committing:
                 released=released,
                 unchanged=unchanged,
                 facts=facts,
+                derived_max=self._derived_max,
                 by=present_caller(),
             )
 

@@ -80,7 +80,7 @@ class FileListing:
 
 def _add(entries: dict[str, Entry], file: File, place: str, depth: int) -> None:
     """Add a file and the folders between it and the listed one."""
-    above, size_bytes = place.count("/"), len(file.text.encode())
+    above, size_bytes = place.count("/"), file.kept.size_bytes
     for folder in folders_of(file.path):
         level = folder.count("/") - above
         if level > 0 and (not depth or level <= depth):

@@ -17,7 +17,7 @@ from memory_service.store import Store
 _FILES = frozenset({ItemKind.FILE})
 _FRAGMENTS = frozenset({ItemKind.FILE_FRAGMENT})
 _LOADED_AT_ONCE = 100
-"""Files loaded together. Doubled: a listing may hold 200 files of 1 MiB at once."""
+"""Files loaded together. Doubled: a rename reads 200 files of 1 MiB at once."""
 
 
 @dataclass(slots=True)
@@ -47,11 +47,11 @@ class Tree:
             return await self._scan(None, -1)
         return await self._scan(path_tag(place), -1) or await self._scan(folder_tag(place), -1)
 
-    async def files(self, positions: Sequence[int]) -> AsyncIterator[File]:
-        """Yield the files at these positions."""
+    async def files(self, positions: Sequence[int], *, with_text: bool = False) -> AsyncIterator[File]:
+        """Yield the files at these positions; without their texts unless asked for."""
         part = Part()
         for start in range(0, len(positions), _LOADED_AT_ONCE):
-            for file in await self._load(positions[start : start + _LOADED_AT_ONCE]):
+            for file in await self._load(positions[start : start + _LOADED_AT_ONCE], with_text=with_text):
                 yield file
             await part.give_way_if_long()
 
@@ -79,8 +79,8 @@ class Tree:
         tags = () if tag is None else (tag,)
         return await self.reading.scan(ItemFilter(now_us(), kinds=_FILES, tags=tags), limit, newest=False)
 
-    async def _load(self, positions: Sequence[int]) -> list[File]:
-        items = await self.reading.load_items(positions)
+    async def _load(self, positions: Sequence[int], *, with_text: bool = True) -> list[File]:
+        items = await self.reading.load_items(positions, with_content=with_text)
         return [file for item in items if (file := file_of(item, now_us()))]
 
 

@@ -50,7 +50,7 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import Conflict, FailedPrecondition, Unsupported
+from memory_service.errors import Conflict, FailedPrecondition, LimitExceeded, Unsupported
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -81,6 +81,26 @@ class FactsDerived(Conflict):
 
     def __init__(self, ids: Collection[str]) -> None:
         super().__init__("REVISION_MISMATCH", "facts about users were derived from the items to delete")
+        self.ids = frozenset(ids)
+
+
+class TooManyDerived(LimitExceeded):
+    """A write would remove more items as derived than its caller allows."""
+
+    def __init__(self, operation: int, limit: int, count: int, prefix: str = "") -> None:
+        super().__init__(f"{prefix}keep_derived", "delete_items_max", limit, count)
+        self.operation, self._limit, self._count = operation, limit, count
+
+    def of(self, prefix: str) -> TooManyDerived:
+        """Return the error with the prefix that the names of fields have in the caller's request."""
+        return TooManyDerived(self.operation, self._limit, self._count, prefix)
+
+
+class ParentsMissing(Conflict):
+    """Items that a written item was made from do not exist (any more)."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        super().__init__("REVISION_MISMATCH", "items that a new item was made from were removed")
         self.ids = frozenset(ids)
 
 
@@ -118,6 +138,7 @@ class WriteStore(ABC):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         """Apply operations atomically. Every condition is checked against the state before the write, then
@@ -138,6 +159,10 @@ class WriteStore(ABC):
         Before any of this, MUST raise Conflict.revision if a write's `expected_revision` is not its item's
         revision, which is 0 if the item does not exist or has expired.
 
+        If a write has `parents_exist`, MUST raise ParentsMissing, with their ids, unless each parent that its
+        provenance names is an earlier item of the write, or exists and has not expired at the item's
+        update_us. So a concurrent removal with `derived` removes the item too, or comes first and is noticed.
+
         With `default_ttl` an item MUST expire after the default ttl of the namespace's settings, if there is
         one, from its update_us on.
 
@@ -156,7 +181,8 @@ class WriteStore(ABC):
         write names are not removed as derived. Each item removed as derived MUST be a change after those that
         the operation removes itself, in order of position, and MUST be counted in `derived_counts`, by
         operation. MUST raise FactsDerived, with their ids, unless the facts about users among them are those
-        in `facts`: other facts may refer to them. Nothing else, such as expiry or an undo, removes derived
+        in `facts`: other facts may refer to them. MUST raise TooManyDerived, with the operation that exceeds
+        it, if there are more than `derived_max`. Nothing else, such as expiry or an undo, removes derived
         items.
 
         **SaveStates**: MUST raise Conflict if `expected_version` is given and is not the current version; a

@@ -66,6 +66,11 @@ def _refreshing(request: Any) -> frozenset[Role]:
     return _WRITE_MORE if request.refresh_ttl else _NOTHING_MORE
 
 
+def _counting(request: Any) -> frozenset[Role]:
+    # The count shows which contents and labels there are, without a trace.
+    return _READ_MORE if request.dry_run else _NOTHING_MORE
+
+
 def _joined_namespaces(request: Any) -> Sequence[str]:
     names: Sequence[str] = request.namespaces
     return names
@@ -122,7 +127,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,
-        "DeleteWhere": _FORGET,
+        "DeleteWhere": Method(Audit.AHEAD, frozenset({Role.FORGET}), added=_counting),
         # Audited ahead of its effect, because it may delete.
         "BatchWrite": Method(Audit.AHEAD, _WRITE_MORE, added=_in_a_batch),
         "Reset": _FORGET,

@@ -41,7 +41,7 @@ from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.namespace import Namespace
 from memory_service.records.in_memory.reading import InMemoryReading
 from memory_service.records.in_memory.version_store import InMemoryVersionStore
-from memory_service.records.rules.derivation import Links, check_facts
+from memory_service.records.rules.derivation import Links, check_facts, check_parents
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version
 from memory_service.records.rules.items import check_unchanged, grows
@@ -104,6 +104,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
@@ -116,8 +117,9 @@ class InMemoryStore(InMemoryVersionStore, Store):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
-        plan = Plan(found, by, operations)
+        plan = Plan(found, by, operations, derived_max)
         steps = [plan.step(operation) for operation in operations]
+        check_parents(operations, lambda ids: found.items)
         check_facts(facts, plan.derived)
         found.held.pop(released, None)
         receipt = Receipt(found.revision)

@@ -40,6 +40,7 @@ class PostgresWriteStore(StoreCore, WriteStore):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         terms = await terms_of(self._analyzer, operations)
@@ -54,7 +55,7 @@ class PostgresWriteStore(StoreCore, WriteStore):
 
         def apply_all(page: Page) -> Receipt:
             return apply(
-                page, operations, terms, request, by, released, unchanged, facts,
+                page, operations, terms, request, by, released, unchanged, facts, derived_max,
                 keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
             )  # fmt: skip
 

@@ -1279,7 +1279,8 @@ export const AdminService: GenService<{
   /**
    * ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
    * original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
-   * example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
+   * example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine. If all items that an
+   * item names as parents were removed meanwhile, it is not released: ITEM_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.AdminService.ReviewQuarantined
    */
