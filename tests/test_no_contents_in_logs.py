@@ -32,14 +32,18 @@ TEXTS = (TEXT, FieldDescriptor.TYPE_BYTES)
 DEPTH_MAX = 5
 
 # The audit log has these: whose data it was, and which item.
-NAMES_OF_DATA = ("namespace", "id", "ids", "key", "memory_ids", "name")
-# And these: whose writes were undone.
-NAMES_OF_WRITERS = ("UndoWritesRequest.writer", "UndoWritesRequest.credential_id")
+NAMES_OF_DATA = ("namespace", "namespaces", "id", "ids", "key", "new_key", "memory_ids", "name")
+# And these: whose writes were undone, and a setting that an administrator changed.
+PARAMETERS = (
+    "UndoWritesRequest.writer",
+    "UndoWritesRequest.credential_id",
+    "UpdateNamespaceRequest.time_zone",
+)
 
 
 def canary(numbers: Iterator[int], field: FieldDescriptor, length: int = 0) -> str | bytes:
     """Return a unique text. The log may contain those that start with "Id"."""
-    named = field.name in NAMES_OF_DATA or field.full_name.endswith(NAMES_OF_WRITERS)
+    named = field.name in NAMES_OF_DATA or field.full_name.endswith(PARAMETERS)
     kind = "Id" if named else "Content"
     text = f"{kind}{CANARY}{next(numbers)}x".ljust(length, "y")
     return text if field.type == TEXT else text.encode()

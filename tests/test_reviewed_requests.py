@@ -56,3 +56,15 @@ def test_the_digest_in_the_repeated_answer_is_that_of_the_file(
     space.review(RELEASE)
     again, read = space.call(request_of, **request), space.call("ReadFile", path=path)
     assert (again.version, again.sha256, again.line_count) == (read.version, read.sha256, read.line_count)
+
+
+@pytest.mark.parametrize(("held", "taken"), [("/a", "/a"), ("/a", "/a/b"), ("/a/b", "/a")])
+def test_a_released_file_does_not_take_a_path_that_is_taken(space: Space, held: str, taken: str) -> None:
+    space.call("WriteFile", path=held, content=ODD)
+    space.call("WriteFile", path=taken, content="two")
+    refused = space.refused("ReviewQuarantined", id=space.held()[0].id, decision=RELEASE)
+    assert (refused.reason, refused.metadata["path"]) == ("FILE_ALREADY_EXISTS", "/a")
+    assert space.call("ReadFile", path=taken).content == "two"
+    space.call("DeleteFile", path=taken)
+    assert space.review(RELEASE).item_count == 2
+    assert space.call("ReadFile", path=held).content == ODD

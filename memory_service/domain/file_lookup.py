@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from memory_service.data_model import Item, ItemFilter, ItemKind
+from memory_service.data_model import Item, ItemFilter, ItemKind, Since
 from memory_service.domain.file_items import File, file_of
 from memory_service.domain.file_paths import FILE_TAG, folder_tag, folders_of, path_tag
 from memory_service.errors import AlreadyExists, NotFound
@@ -87,6 +87,28 @@ class Tree:
 async def tree_of(store: Store, namespace: str) -> Tree:
     """Return the files of a namespace."""
     return Tree(namespace, await store.read(namespace))
+
+
+def unchanged_since(tree: Tree) -> Since:
+    """Return the precondition that no file was written since: planned paths are still free then."""
+    return Since(tree.revision, kinds=frozenset({ItemKind.FILE}), removals=False)
+
+
+async def paths_free_for(store: Store, namespace: str, items: Sequence[Item]) -> Since | None:
+    """Return the precondition of a write that was planned earlier: the paths of its files are free, or of the
+    same files; None: there are no files. Raises AlreadyExists.
+    """
+    files = [file for item in items if (file := file_of(item, 0))]
+    if not files:
+        return None
+    tree = await tree_of(store, namespace)
+    for file in files:
+        current = await tree.file(file.path)
+        if current is None:
+            await tree.check_free(file.path)
+        elif current.item.id != file.item.id:
+            raise AlreadyExists.path(namespace, file.path, "a file")
+    return unchanged_since(tree)
 
 
 async def missing(tree: Tree, path: str) -> NotFound:

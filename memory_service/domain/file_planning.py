@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from memory_service.data_model import Item, ItemKind, ItemWrite, OnDuplicate, ProvenanceDraft, Since
+from memory_service.data_model import Item, ItemWrite, OnDuplicate, ProvenanceDraft
 from memory_service.domain.checks import Checks
 from memory_service.domain.file_edits import Edit, changed_field, edited
 from memory_service.domain.file_items import File, FileDraft, draft_of
@@ -229,11 +229,6 @@ def check_rename(checks: Checks, path: str, new_path: str, prefix: str = "") -> 
         raise InvalidArgument(f"{prefix}new_path", "is the path")
     if new_path.startswith(f"{path}/"):
         raise InvalidArgument(f"{prefix}new_path", "is below the path")
-
-
-def unchanged_since(tree: Tree) -> Since:
-    """Return the precondition that no file was written since: planned paths are still free then."""
-    return Since(tree.revision, kinds=frozenset({ItemKind.FILE}), removals=False)
 
 
 def moved_items(renamed: Renamed) -> Sequence[Item]:
