@@ -36,7 +36,8 @@ from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.ranking import ScoreWeights
-from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import RetrieveOptions, Selection
 from memory_service.domain.screening import Screening
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.indexes import lexical, turns

@@ -33,7 +33,7 @@ from memory_service.domain.file_batches import (
 from memory_service.domain.item_writing import changed_item, degraded_then, write_of
 from memory_service.domain.items import Items, check_own
 from memory_service.domain.provenance import attribute_states
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import (
     Conflict,

@@ -12,7 +12,8 @@ from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ids import session_item_id
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Selection
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded
 from memory_service.operations import RemoveAt
 from memory_service.store import Store

@@ -47,7 +47,8 @@ from memory_service.domain.interaction_pairs import Pair, pair_of
 from memory_service.domain.item_writing import Remembered
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Selection
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.ordering import Ordering
 from memory_service.predicates import Field, FieldName, Predicate

@@ -47,7 +47,8 @@ from memory_service.domain.provenance import Attribution, attribute_states, miss
 from memory_service.domain.quarantine import Intended
 from memory_service.domain.refreshing import refreshed
 from memory_service.domain.result_pages import PageShape
-from memory_service.domain.retrieval import Page, Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Page, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
 from memory_service.operations import AddItems, Operation, RemoveItem, RemoveItems, ReplaceItem, SaveStates

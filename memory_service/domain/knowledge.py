@@ -28,7 +28,8 @@ from memory_service.domain.item_writing import Complete, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import provenance_again, provenance_bytes
-from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
