@@ -41,6 +41,7 @@ from memory_service.domain.item_writing import (
     written_items,
     written_then,
 )
+from memory_service.domain.late_parents import LateParents
 from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import Attribution, attribute_states, missing_parents, provenance_again
@@ -208,6 +209,10 @@ class Items:
         for item in current.values():
             if not item.expired(now_us()):
                 check_own(item, f"{named[item.id]}.id")
+
+    def late_parents(self, namespace: str) -> LateParents:
+        """Return what links the items of an import."""
+        return LateParents(self._store, namespace)
 
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
         """Return the provenance that an item would have if it were added now. Raises InvalidArgument."""

@@ -334,6 +334,14 @@ class ItemStore(ABC):
         that do not expire, or have expired at `now_us`, and positions without an item are ignored.
         """
 
+    @abstractmethod
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        """Let items descend from those of their parents that exist now, as if they were written now.
+
+        An import uses it where a parent comes after the item. Like `record_uses` it is durable, and not a
+        change. Items that are gone, or were written since they were read, are ignored.
+        """
+
 
 class PendingStore(ABC):
     """Vectors that are still to come.

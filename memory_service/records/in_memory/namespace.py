@@ -23,13 +23,14 @@ from memory_service.data_model import (
     StateEntry,
     StateWrite,
     VectorFill,
+    parents_of,
 )
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records.content_bytes import Measured
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
-from memory_service.records.rules.derivation import Links, parents_of
+from memory_service.records.rules.derivation import Links
 from memory_service.records.rules.history import cut_short, deleted
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item, of_state
@@ -162,6 +163,10 @@ class Namespace:
         self.items[item.id] = msgspec.structs.replace(
             item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
         )
+        self.link(item)
+
+    def link(self, item: Item) -> None:
+        """Link an item to those of its parents that exist."""
         parents = (self.items.get(parent) for parent in parents_of(item))
         self.links.put(item.position, [parent.position for parent in parents if parent is not None])
 

@@ -165,6 +165,12 @@ class InMemoryStore(InMemoryVersionStore, Store):
             for position in positions:
                 found.refresh_expiry(position, now_us)
 
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        if (found := self._namespaces.get(namespace)) is not None:
+            for item in items:
+                if (stored := found.items.get(item.id)) and stored.revision == item.revision:
+                    found.link(stored)
+
     async def read(self, namespace: str) -> Reading:
         found = self._namespaces.get(namespace)
         return NOTHING if found is None else InMemoryReading(found)
