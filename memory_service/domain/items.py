@@ -25,7 +25,6 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.file_lookup import paths_free_for
 from memory_service.domain.item_writing import (
     NOTHING_REMEMBERED,
     Added,
@@ -233,9 +232,7 @@ class Items:
         await self.check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
         while True:
             try:
-                # Another file may have taken the path of one that was to be created.
-                files = await paths_free_for(self._store, namespace, [w.item for w in intended.writes])
-                return await self._write_all(namespace, intended, released=held_id, unchanged=files)
+                return await self._write_all(namespace, intended, released=held_id)
             except ParentsMissing as missing:
                 forget_parents(namespace, intended.writes, missing.ids)
 

@@ -13,6 +13,7 @@ import numpy as np
 from memory_service.data_model import (
     Change,
     ChangeType,
+    Facet,
     HeldWrite,
     Item,
     ItemKind,
@@ -267,8 +268,8 @@ class Namespace:
         self.history.states.clear()
         return removed
 
-    def undo_item(self, item: Item, undone: Undone) -> None:
-        """Apply the result of an undo to an item."""
+    def undo_item(self, item: Item, undone: Undone, facet: Facet | None) -> None:
+        """Apply the result of an undo to an item, which gets a facet if one is given."""
         if undone.action is Action.REMOVE:
             self.remove(item, ChangeType.ITEM_DELETED)
             return
@@ -277,7 +278,10 @@ class Namespace:
             version = self.history.items.find(item.id, undone.restored)
             none = vector_key(self.vector_epoch, 0)
             # If its vector is of another model, or it had none yet, the item becomes pending.
-            self.replace(version.write(none), item, version.vector_key < none)
+            write = version.write(none)
+            if facet is not None:
+                write.item = msgspec.structs.replace(write.item, facet=facet)
+            self.replace(write, item, version.vector_key < none)
         self.history.items.forget(item.id, undone.forgotten)
 
     def undo_state(self, entry: StateEntry, undone: Undone) -> None:
