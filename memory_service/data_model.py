@@ -261,6 +261,15 @@ class Item(msgspec.Struct, gc=False):
         return msgspec.structs.replace(self, ttl_us=ttl_us, expire_us=expire_us, wire=None, framed=None)
 
 
+def parents_of(item: Item) -> tuple[str, ...]:
+    """Return the ids of the items that an item was made from."""
+    parents = (item.provenance or UNATTRIBUTED).parent_ids
+    if item.facet is not None and item.facet.kind is ItemKind.RESPONSE:
+        answered = item.facet.tags.get(ANSWERED_TAG, "")
+        return (*parents, answered) if answered and answered not in parents else parents
+    return parents
+
+
 def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
     """Return the labels and tags of an item in one dictionary, as they are indexed."""
     indexed: dict[LabelKey, str] = {key: value for key, value in labels.items()}  # noqa: C416 - other type

@@ -214,6 +214,39 @@ def test_a_held_item_is_released_if_an_item_that_it_was_made_from_is_left(
         assert _stored(api, "n") == []
 
 
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_an_import_restores_what_was_made_from_what(api: Api, namespace: str, batch: int) -> None:
+    """Whatever the order: an export has an updated item after those that were made from it."""
+    source, target = namespace, f"{namespace}/copy"
+    user = User(api, source)
+    for item_id in ("m", "other"):
+        api.add(source, id=item_id, text="I drink tea")
+    fact = user.save("User drinks tea", source=_source("m")).memory.id
+    for item_id, *parents in (("child", "m"), ("leaf", "child"), ("both", "m", "other")):
+        api.add(source, id=item_id, text=item_id, provenance=pb.Provenance(parent_ids=parents))
+    stub = interaction_pb2_grpc.InteractionServiceStub(api.channel)
+    response = interaction_pb2.StoreResponseRequest(
+        namespace=source, id="answer", content="Fine", in_response_to="m", allow_missing=True
+    )
+    stub.StoreResponse(response)
+    for item_id in ("child", "other", "m"):
+        update = pb.UpdateRequest(namespace=source, item=pb.MemoryItem(id=item_id, labels={"l": "v"}))
+        api.memory.Update(update)
+    lines = [record.item for record in api.memory.Export(pb.ExportRequest(namespace=source))]
+    assert [item.id for item in lines] == [fact, "leaf", "both", "answer", "child", "other", "m"]
+    requests = [
+        pb.ImportRequest(namespace=target, items=lines[at : at + batch], on_duplicate=pb.ON_DUPLICATE_SKIP)
+        for at in range(0, len(lines), batch)
+    ]
+    # Interrupted, and repeated.
+    api.memory.Import(iter(requests[: len(requests) // 2 + 1]))
+    revision = api.memory.Import(iter(requests)).revision
+    deleted = api.memory.Delete(pb.DeleteRequest(namespace=target, id="m"))
+    assert (deleted.revision, deleted.derived_count) == (revision + 5, 4)
+    assert _stored(api, target) == ["both", "other"]
+    assert api.memory.Delete(pb.DeleteRequest(namespace=target, id="other")).derived_count == 1
+
+
 def test_what_was_made_only_from_a_document_goes_with_it(api: Api, namespace: str) -> None:
     user = User(api, namespace)
     knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(api.channel)

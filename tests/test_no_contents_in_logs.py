@@ -226,7 +226,8 @@ def test_nothing_that_is_sent_is_in_logs_when_the_storage_fails(tmp_path: Path, 
 
 CRASHES = f"""
 import asyncio, logging, sys, threading
-import structlog, uvloop
+import uvloop
+from memory_service.runtime.event_log import EventLog
 from memory_service.server.logs import configure_logging, log_of_loop
 configure_logging("debug")
 secret = "{CANARY[:3]}" + "{CANARY[3:]}"
@@ -252,7 +253,7 @@ async def main():
     try:
         fail(secret)
     except ValueError:
-        structlog.get_logger().exception("caught")
+        EventLog("memory_service").exception("caught")
         logging.getLogger("grpc").exception("a library says %s", secret)
         logging.getLogger("asyncio").warning("it took long: " + secret)
 

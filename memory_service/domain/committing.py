@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from memory_service.data_model import (
     CLIENT_MODEL,
@@ -16,6 +16,8 @@ from memory_service.data_model import (
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.derivation import orphan_writes
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.file_lookup import tree_of
+from memory_service.domain.file_vacancy import check_all_free, placed_files, unchanged_since
 from memory_service.domain.item_writing import completed, degraded_as_kept
 from memory_service.errors import Conflict, Unavailable
 from memory_service.operations import AddItems, Operation, ReplaceItem
@@ -47,15 +49,19 @@ class Committing:
     ) -> tuple[Receipt, list[Degradation]]:
         """Apply operations as `WriteStore.write` does, with vectors for texts that lack one. If facts go as
         derived, other facts lose their references to them in the same write. Raises TooManyDerived if more
-        items would go as derived than one call may delete.
+        items would go as derived than one call may delete, and AlreadyExists if the path of a new file is
+        taken; a caller that gives `unchanged` has checked this.
 
         Returns the degradations of this call, also for a repeated request.
         """
+        paths = placed_files(operations) if unchanged is None else {}
         facts: frozenset[str] = frozenset()
         orphans: list[Operation] = []
         lost: Conflict
         for attempt in range(TRIES):
             try:
+                if paths:
+                    unchanged = await self._vacancy(namespace, paths, request)
                 return await self._commit(
                     namespace, [*operations, *orphans], request, released, unchanged, note, facts
                 )
@@ -68,8 +74,23 @@ class Committing:
                     raise
                 # Perhaps of the orphans, which then go, too.
                 facts, orphans, lost = frozenset(), [], error
+            except Conflict as error:
+                if not paths or "current_revision" not in error.metadata or "id" in error.metadata:
+                    raise
+                # Another file was written.
+                lost = error
             await pause_after(attempt)
         raise lost
+
+    async def _vacancy(
+        self, namespace: str, paths: Mapping[str, str], request: RequestKey | None
+    ) -> Since | None:
+        """Return the precondition that the paths of files are free. Raises AlreadyExists."""
+        if request is not None and await self._store.find_receipt(namespace, request) is not None:
+            return None
+        tree = await tree_of(self._store, namespace)
+        await check_all_free(tree, paths)
+        return unchanged_since(tree)
 
     async def _commit(
         self,

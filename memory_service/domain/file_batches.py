@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from memory_service.data_model import Json, OnDuplicate, RequestKey, Since
 from memory_service.domain.checks import Checks
 from memory_service.domain.file_edits import Edit, changed_field, check_edit
-from memory_service.domain.file_lookup import Tree, tree_of, unchanged_since
+from memory_service.domain.file_lookup import Tree, tree_of
 from memory_service.domain.file_paths import check_path, folders_of
 from memory_service.domain.file_planning import (
     Expected,
@@ -18,6 +18,7 @@ from memory_service.domain.file_planning import (
     check_rename,
     moved_items,
 )
+from memory_service.domain.file_vacancy import unchanged_since
 from memory_service.domain.item_writing import write_of
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening

@@ -128,7 +128,9 @@ def draft_of(
         provenance=claims,
         nbytes=len(text.data),
     )
-    return FileDraft([file, *added], text, [item.id for item in fragments if item.id not in kept])
+    # A number may have been used by a write that did not finish.
+    removed = {item.id for item in fragments} - kept - {draft.id for draft in added}
+    return FileDraft([file, *added], text, sorted(removed))
 
 
 def _fragment(file_id: str, number: int, text: str, claims: ProvenanceDraft | None) -> ItemDraft:

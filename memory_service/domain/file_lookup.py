@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 
-from memory_service.data_model import Item, ItemFilter, ItemKind, Since
+from memory_service.data_model import Item, ItemFilter, ItemKind
 from memory_service.domain.file_items import File, file_of
-from memory_service.domain.file_paths import FILE_TAG, folder_tag, folders_of, path_tag
-from memory_service.errors import AlreadyExists, NotFound
+from memory_service.domain.file_paths import FILE_TAG, folder_tag, path_tag
+from memory_service.errors import NotFound
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part
@@ -33,9 +33,8 @@ class Tree:
         return self.reading.info.revision if self.reading.info else 0
 
     async def file(self, path: str) -> File | None:
-        """Return the file at a path: the last one written, if an import or an undo brought another."""
-        files = await self._load(await self._scan(path_tag(path), -1))
-        return max(files, key=lambda file: file.version, default=None)
+        """Return the file at a path."""
+        return next(iter(await self._load(await self._scan(path_tag(path), 1))), None)
 
     async def is_folder(self, path: str) -> bool:
         """Return whether a file is below a path."""
@@ -67,13 +66,12 @@ class Tree:
         found = await self.reading.load_items(await self.fragment_positions([file.item.id]))
         return [item for item in found if item is not None]
 
-    async def check_free(self, path: str) -> None:
-        """Raise AlreadyExists if a new file at this path would be a folder, or be below a file."""
-        if await self.is_folder(path):
-            raise AlreadyExists.path(self.namespace, path, "a folder")
-        for folder in folders_of(path):
-            if await self._scan(path_tag(folder), 1):
-                raise AlreadyExists.path(self.namespace, folder, "a file")
+    async def has_file(self, tag: tuple[str, str], ignored: Collection[str] = ()) -> bool:
+        """Return whether a file has a tag, other than those with the ignored ids."""
+        positions = await self._scan(tag, len(ignored) + 1)
+        if not ignored or not positions:
+            return bool(positions)
+        return any([file.item.id not in ignored async for file in self.files(positions)])
 
     async def _scan(self, tag: tuple[str, str] | None, limit: int) -> list[int]:
         tags = () if tag is None else (tag,)
@@ -87,28 +85,6 @@ class Tree:
 async def tree_of(store: Store, namespace: str) -> Tree:
     """Return the files of a namespace."""
     return Tree(namespace, await store.read(namespace))
-
-
-def unchanged_since(tree: Tree) -> Since:
-    """Return the precondition that no file was written since: planned paths are still free then."""
-    return Since(tree.revision, kinds=frozenset({ItemKind.FILE}), removals=False)
-
-
-async def paths_free_for(store: Store, namespace: str, items: Sequence[Item]) -> Since | None:
-    """Return the precondition of a write that was planned earlier: the paths of its files are free, or of the
-    same files; None: there are no files. Raises AlreadyExists.
-    """
-    files = [file for item in items if (file := file_of(item, 0))]
-    if not files:
-        return None
-    tree = await tree_of(store, namespace)
-    for file in files:
-        current = await tree.file(file.path)
-        if current is None:
-            await tree.check_free(file.path)
-        elif current.item.id != file.item.id:
-            raise AlreadyExists.path(namespace, file.path, "a file")
-    return unchanged_since(tree)
 
 
 async def missing(tree: Tree, path: str) -> NotFound:

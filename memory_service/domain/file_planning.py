@@ -15,12 +15,12 @@ from memory_service.domain.file_items import File, FileDraft, draft_of
 from memory_service.domain.file_lookup import Tree, missing
 from memory_service.domain.file_paths import check_path, tags_of
 from memory_service.domain.file_text import FileText
+from memory_service.domain.file_vacancy import check_free
 from memory_service.domain.ids import new_id
 from memory_service.domain.items import Items
 from memory_service.domain.provenance import of_update
 from memory_service.domain.splitting import Split, split_text
 from memory_service.errors import (
-    AlreadyExists,
     Conflict,
     FailedPrecondition,
     InvalidArgument,
@@ -113,7 +113,7 @@ class FilePlanning:
         current = await tree.file(path)
         expected.check(path, current)
         if current is None:
-            await tree.check_free(path)
+            await check_free(tree, path)
         file = await self._next(tree, path, content, current, None, f"{prefix}content", room)
         return Written(file, created=current is None)
 
@@ -173,9 +173,7 @@ class FilePlanning:
             await self._folder(tree, path, expected, prefix)
         else:
             expected.check(path, file)
-        if await tree.file(new_path):
-            raise AlreadyExists.path(tree.namespace, new_path, "a file")
-        await tree.check_free(new_path)
+        await check_free(tree, new_path)
         positions = [file.item.position] if file else await tree.positions(path)
         room.take(f"{prefix}path", 0, len(positions))
         async for one in tree.files(positions):

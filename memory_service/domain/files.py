@@ -14,7 +14,7 @@ from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.file_edits import Edit, check_edit
 from memory_service.domain.file_items import File, file_of
-from memory_service.domain.file_lookup import Tree, missing, tree_of, unchanged_since
+from memory_service.domain.file_lookup import Tree, missing, tree_of
 from memory_service.domain.file_paths import check_path
 from memory_service.domain.file_planning import (
     Expected,
@@ -25,6 +25,7 @@ from memory_service.domain.file_planning import (
     moved_items,
 )
 from memory_service.domain.file_text import FileText
+from memory_service.domain.file_vacancy import unchanged_since
 from memory_service.domain.item_writing import Remembered, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening

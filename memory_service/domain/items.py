@@ -25,7 +25,6 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
-from memory_service.domain.file_lookup import paths_free_for
 from memory_service.domain.item_writing import (
     NOTHING_REMEMBERED,
     Added,
@@ -41,6 +40,7 @@ from memory_service.domain.item_writing import (
     written_items,
     written_then,
 )
+from memory_service.domain.late_parents import LateParents
 from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import Attribution, attribute_states, missing_parents, provenance_again
@@ -209,6 +209,10 @@ class Items:
             if not item.expired(now_us()):
                 check_own(item, f"{named[item.id]}.id")
 
+    def late_parents(self, namespace: str) -> LateParents:
+        """Return what links the items of an import."""
+        return LateParents(self._store, namespace)
+
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
         """Return the provenance that an item would have if it were added now. Raises InvalidArgument."""
         (provenance,) = await self.attribution.of_drafts(namespace, [draft], ["item"], None)
@@ -228,9 +232,7 @@ class Items:
         await self.check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
         while True:
             try:
-                # Another file may have taken the path of one that was to be created.
-                files = await paths_free_for(self._store, namespace, [w.item for w in intended.writes])
-                return await self._write_all(namespace, intended, released=held_id, unchanged=files)
+                return await self._write_all(namespace, intended, released=held_id)
             except ParentsMissing as missing:
                 forget_parents(namespace, intended.writes, missing.ids)
 

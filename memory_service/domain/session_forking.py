@@ -16,16 +16,16 @@ from memory_service.data_model import (
     ItemDraft,
     ItemFilter,
     ItemKind,
-    Provenance,
     ProvenanceDraft,
     Receipt,
     RequestKey,
     Since,
+    parents_of,
 )
 from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.ids import new_id, session_item_id
-from memory_service.domain.interaction_items import LINK_TAG, SESSION_TAG, link_of, subjects_of
+from memory_service.domain.interaction_items import LINK_TAG, SESSION_TAG, subjects_of
 from memory_service.domain.item_writing import Remembered, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.session_items import (
@@ -139,7 +139,7 @@ class SessionForking:
 
     async def _outside(self, namespace: str, session_id: str, items: Sequence[Item]) -> set[str]:
         """Return the items outside a session that items were made from."""
-        parents = {parent for item in items for parent in (*_said(item).parent_ids, link_of(item)) if parent}
+        parents = {parent for item in items for parent in parents_of(item)}
         found = await self._store.get_items(namespace, list(parents)) if parents else {}
         return {parent for parent, item in found.items() if item.session_id != session_id}
 
@@ -231,7 +231,7 @@ def _own_item(session_id: str, source: _Source) -> ItemDraft:
 
 def _copied(item: Item, session_id: str, ids: Mapping[str, str], model: str) -> ItemDraft:
     """Return a copy of an item for another session; `ids` are the ids that its parents have for it."""
-    said = _said(item)
+    said = item.provenance or UNATTRIBUTED
     parents = tuple(ids[parent] for parent in said.parent_ids if parent in ids)
     return ItemDraft(
         item.content,
@@ -250,10 +250,6 @@ def _copied(item: Item, session_id: str, ids: Mapping[str, str], model: str) -> 
             said.source, said.source_uri, parents, said.model, said.trust, lenient=True
         ),
     )
-
-
-def _said(item: Item) -> Provenance:
-    return item.provenance or UNATTRIBUTED
 
 
 def _facet(item: Item, session_id: str, ids: Mapping[str, str]) -> Facet | None:

@@ -29,12 +29,13 @@ For all methods:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_service.data_model import (
     Change,
+    Facet,
     HeldWrite,
     Item,
     ItemWrite,
@@ -82,6 +83,23 @@ class FactsDerived(Conflict):
     def __init__(self, ids: Collection[str]) -> None:
         super().__init__("REVISION_MISMATCH", "facts about users were derived from the items to delete")
         self.ids = frozenset(ids)
+
+
+class FilesRestored(Conflict):
+    """An undo would restore files for which its caller has no plan."""
+
+    def __init__(self, files: Mapping[str, int]) -> None:
+        super().__init__("REVISION_MISMATCH", "files have changed since their undo was planned")
+        self.files = files
+        """The version of each file that the step would restore, by id; 0: it would be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFiles:
+    """How files come back: what services keep with each, by id and version; valid while `unchanged` holds."""
+
+    facets: Mapping[tuple[str, int], Facet]
+    unchanged: Since
 
 
 class TooManyDerived(LimitExceeded):
@@ -334,6 +352,14 @@ class ItemStore(ABC):
         that do not expire, or have expired at `now_us`, and positions without an item are ignored.
         """
 
+    @abstractmethod
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        """Let items descend from those of their parents that exist now, as if they were written now.
+
+        An import uses it where a parent comes after the item. Like `record_uses` it is durable, and not a
+        change. Items that are gone, or were written since they were read, are ignored.
+        """
+
 
 class PendingStore(ABC):
     """Vectors that are still to come.
@@ -494,6 +520,7 @@ class UndoStore(ABC):
         limit: int,
         *,
         dry_run: bool,
+        files: RestoredFiles | None = None,
         by: Caller = ANYBODY,
     ) -> UndoStep:
         """Undo changes by `whose` to up to `limit` items above a position, atomically, each as one change.
@@ -505,8 +532,14 @@ class UndoStore(ABC):
         version has expired, the item MUST be removed; a document, whose fragments of that
         version are gone, MUST also be removed and reported as unrestorable. If no such version is kept, the
         item MUST stay and be reported. An item overwritten by another writer MUST stay, and be reported if
-        its content still equals one of theirs. All versions of `whose` MUST be forgotten, so that no other
-        undo restores them. With `dry_run`, MUST report the same and change nothing. Undone items are not
+        its content still equals one of theirs, or if it is a file, of which parts may be theirs. All versions
+        of `whose` MUST be forgotten, so that no other undo restores them.
+
+        A file MUST get the facet in `files` for the restored version: its path may be taken, and its
+        fragments are new. Unless it is a dry run, MUST raise FilesRestored and change nothing if one is
+        missing, and Conflict as `WriteStore.write` does with `unchanged`.
+
+        With `dry_run`, MUST report the same and change nothing. Undone items are not
         found again: a repeated undo resumes where an interrupted one ended.
         """
 

@@ -308,6 +308,42 @@ async def test_no_item_outlives_parents_that_are_removed_at_the_same_time(store:
     assert await scan_ids(store) == []
 
 
+async def test_items_are_linked_to_parents_that_came_later(store: Store, stores: Stores) -> None:
+    await store.add_items(NS, [made_of("child", "root", "never"), answer_to("answer", "root")])
+    await store.add_items(NS, [made_of("leaf", "child"), made_of("other", "root"), made_of("over", "root")])
+    read = await store.get_items(NS, ["child", "answer", "over"])
+    await store.add_items(NS, [build_write("root")])
+    await store.replace_item(NS, build_write("over", update_us=NOW + 1))
+    revision = (await store.namespace(NS)).revision  # type: ignore[union-attr]
+    await store.link_parents(NS, list(read.values()))
+    await store.link_parents("missing", list(read.values()))
+    await store.link_parents(NS, [])
+    assert (await store.namespace(NS)).revision == revision  # type: ignore[union-attr]
+    assert await store.namespace("missing") is None
+    if store.capabilities.durable:
+        store = await stores.reopen()
+    assert (await remove(store, removal("root"))).derived_counts == [3]
+    assert await scan_ids(store) == ["other", "over"]
+    await assert_consistent(store)
+    gone = list(read.values())
+    await store.link_parents(NS, gone)
+
+
+async def test_a_removal_that_follows_a_link_at_once_sees_it(store: Store) -> None:
+    """Also in the same transaction."""
+    await store.add_items(NS, [made_of("child", "root"), made_of("leaf", "child"), made_of("root", "top")])
+    await store.add_items(NS, [build_write("top")])
+    read = await store.get_items(NS, ["root"])
+    await store.link_parents(NS, list((await store.get_items(NS, ["child"])).values()))
+    await asyncio.gather(store.link_parents(NS, list(read.values())), store.write(NS, [removal("top")]))
+    order = [change.subject for change in await store.read_changes(NS, 4, 99)]
+    left = await scan_ids(store)
+    # The removal may come first.
+    assert (order, left) in (
+        (["top", "child", "leaf", "root"], []), (["top"], ["child", "leaf", "root"])
+    )  # fmt: skip
+
+
 async def test_concurrent_writes_see_what_others_derived(store: Store) -> None:
     """A child written just before, perhaps in the same transaction, goes too."""
     await store.add_items(NS, [build_write("root"), build_write("chain")])

@@ -33,7 +33,7 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
 from memory_service.operations import Operation, RenameState
 from memory_service.reading import NOTHING, Reading
-from memory_service.records.base import HISTORY_US, BackupReport, Capabilities
+from memory_service.records.base import HISTORY_US, BackupReport, Capabilities, RestoredFiles
 from memory_service.records.change_signal import ChangeSignal
 from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.records.in_memory.applying import Plan
@@ -49,7 +49,7 @@ from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
 from memory_service.records.rules.settings import next_settings
 from memory_service.records.rules.states import note_saved, state_to_rename
-from memory_service.records.rules.undo import step_of, undo_item, undo_state
+from memory_service.records.rules.undo import check_files, step_of, undo_item, undo_state
 from memory_service.records.rules.vectors import check_fills, check_move
 from memory_service.records.stored_values import encode_settings, settings_of
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -164,6 +164,12 @@ class InMemoryStore(InMemoryVersionStore, Store):
         if (found := self._namespaces.get(namespace)) is not None:
             for position in positions:
                 found.refresh_expiry(position, now_us)
+
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        if (found := self._namespaces.get(namespace)) is not None:
+            for item in items:
+                if (stored := found.items.get(item.id)) and stored.revision == item.revision:
+                    found.link(stored)
 
     async def read(self, namespace: str) -> Reading:
         found = self._namespaces.get(namespace)
@@ -327,6 +333,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
         limit: int,
         *,
         dry_run: bool,
+        files: RestoredFiles | None = None,
         by: Caller = ANYBODY,
     ) -> UndoStep:
         found = self._namespaces.get(namespace)
@@ -342,8 +349,14 @@ class InMemoryStore(InMemoryVersionStore, Store):
             item.id: undo_item(found.history.of_item(item), item.position, whose, now_us())
             for item in touched
         }
+        if not dry_run:
+            if files is not None:
+                since = files.unchanged
+                check_unchanged(since, found.revision, found.changes_since(since.revision))
+            check_files(undone, files)
         for item in () if dry_run else touched:
-            found.undo_item(item, undone[item.id])
+            facet = files.facets.get((item.id, undone[item.id].restored)) if files else None
+            found.undo_item(item, undone[item.id], facet)
         if not dry_run:
             self._signal.fire(namespace)
         return step_of(undone, [item.position for item in touched], limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from memory_service.data_model import ItemWrite, Receipt, RequestKey, Since
+from memory_service.data_model import ItemWrite, Receipt, RequestKey, Since, parents_of
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -23,7 +23,6 @@ from memory_service.records.postgres.requests import receipt_of
 from memory_service.records.postgres.rows import text_in
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.postgres.store_core import StoreCore
-from memory_service.records.rules.derivation import parents_of
 from memory_service.records.terms import terms_of
 from memory_service.runtime.caller import ANYBODY, Caller
 

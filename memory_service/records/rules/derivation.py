@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from memory_service.data_model import ANSWERED_TAG, UNATTRIBUTED, Item, ItemKind
+from memory_service.data_model import UNATTRIBUTED, ItemKind
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -15,15 +15,6 @@ from memory_service.operations import (
 )
 from memory_service.records.base import FactsDerived, ParentsMissing, TooManyDerived
 from memory_service.records.rules.presence import Found, live
-
-
-def parents_of(item: Item) -> tuple[str, ...]:
-    """Return the ids of the items that an item was made from."""
-    parents = (item.provenance or UNATTRIBUTED).parent_ids
-    if item.facet is not None and item.facet.kind is ItemKind.RESPONSE:
-        answered = item.facet.tags.get(ANSWERED_TAG, "")
-        return (*parents, answered) if answered and answered not in parents else parents
-    return parents
 
 
 def removes_derived(operations: Iterable[Operation]) -> bool:

@@ -90,7 +90,7 @@ def apply(
             let_go(db, ledger, book, released)
         return replayed
     if unchanged is not None:
-        _check_unchanged(db, book, unchanged)
+        check_unchanged_in(db, book, unchanged)
     plan = _Plan(db, ledger, namespace, book, by, operations, derived_max)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
     check_parents(operations, lambda ids: stored_items(db, book, ids))
@@ -283,7 +283,8 @@ class _Plan:
         return step
 
 
-def _check_unchanged(db: Connection, book: Book | None, since: Since) -> None:
+def check_unchanged_in(db: Connection, book: Book | None, since: Since) -> None:
+    """Raise Conflict if what a precondition names has changed."""
     uid, revision = (book.uid, book.revision) if book else (0, 0)
     changes: list[Row] = []
     if revision > since.revision:

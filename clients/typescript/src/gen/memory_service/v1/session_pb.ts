@@ -168,7 +168,8 @@ export type ListSessionsRequest = Message<"memory_service.v1.ListSessionsRequest
 
   /**
    * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
-   * page. A session that becomes the latest while pages are read may be missing from them.
+   * page. While pages are read, a session that becomes the latest may be missing from them, and one whose
+   * latest item expires or is removed may be repeated.
    *
    * @generated from field: string page_token = 3;
    */
