@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory_service.limits import Limits
 from memory_service.runtime.caller import EVERYWHERE, Role
 
 
@@ -71,8 +72,12 @@ def _counting(request: Any) -> frozenset[Role]:
     return _READ_MORE if request.dry_run else _NOTHING_MORE
 
 
+# The domain refuses a request with more, so those need neither a check nor a count.
+_JOINED_MAX = Limits().search_namespaces_max
+
+
 def _joined_namespaces(request: Any) -> Sequence[str]:
-    names: Sequence[str] = request.namespaces
+    names: Sequence[str] = request.namespaces[:_JOINED_MAX]
     return names
 
 
