@@ -40,6 +40,7 @@ from memory_service.domain.facts.reading import UserMemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.facts.user_memory import Fact, UserMemory
+from memory_service.domain.file_undo import FileUndo
 from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.item_writing import write_of
 from memory_service.domain.items import Items
@@ -108,7 +109,8 @@ class Server:
         self.correcting = FactCorrecting(parts, self.saving)
         self.consolidating = FactConsolidating(parts, self.saving)
         self.knowledge = Knowledge(store, embedding, checks, filters, tokens, screening, lambda document: 1)
-        self.undo = Undo(store, embedding, checks)
+        files = FileUndo(store, self.items.committing, checks, Split(1000, 100))
+        self.undo = Undo(store, embedding, checks, files)
         states = States(store, checks, tokens, lambda entry: 1, screening)
         self.results = ResultStorage(store, states, checks, Deciders(None).begin)
 
