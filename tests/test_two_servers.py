@@ -133,7 +133,7 @@ class Server:
 
     async def delete(self, memory: UserMemory, version: int | None = None) -> object:
         return await self.correcting.delete(
-            NS, memory.id, expected_version=version, include_history=False, request=None
+            NS, memory.id, expected_version=version, include_history=False, keep_derived=False, request=None
         )
 
     async def consolidate(self) -> int:
@@ -151,7 +151,9 @@ class Server:
         return written.document.kept.version
 
     async def remove(self, version: int | None = None) -> object:
-        return await self.knowledge.delete(NS, "doc", expected_version=version, request=None)
+        return await self.knowledge.delete(
+            NS, "doc", expected_version=version, keep_derived=False, request=None
+        )
 
 
 class Sums(Embedder):
