@@ -292,7 +292,9 @@ def test_watch_commands_nothing_until_it_is_interrupted(environment: dict[str, s
     terminal = Terminal()
     # Ctrl-C reaches processes that have the terminal as their controlling terminal. `preexec_fn`, which
     # could set it, forks, and gRPC's fork handlers may wait for ever.
-    command = ["setsid", "--ctty", sys.executable, "-m", "memory_service", "watch", "--after-revision", "0"]
+    # A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C.
+    prefix = ["setsid", "--ctty", "env", "--default-signal=INT"]
+    command = [*prefix, sys.executable, "-m", "memory_service", "watch", "--after-revision", "0"]
     with subprocess.Popen(
         command,
         env={**os.environ, **environment},

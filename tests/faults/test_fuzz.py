@@ -132,7 +132,7 @@ SCALARS: dict[int, st.SearchStrategy[Any]] = {
 # Errors name the object that they are about, and the position in a filter or a mask.
 NAMING = {
     *("namespace", "id", "key", "request_id", "in_response_to", "parent_ids", "filter", "paths"),
-    *("session_id", "new_session_id", "until_item_id", "path", "new_path"),
+    *("session_id", "new_session_id", "until_item_id", "path", "new_path", "time_zone"),
 }
 NAMES = st.one_of(TEXTS, st.sampled_from(["old", "a", "book", "/file", "/folder/file"]))
 DEPTH_MAX = 6
