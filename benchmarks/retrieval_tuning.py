@@ -31,11 +31,13 @@ from benchmarks.locomo import CATEGORIES, Conversation
 from memory_service.domain import ranking
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.quarantine import Quarantine
 from memory_service.domain.ranking import ScoreWeights
-from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import RetrieveOptions, Selection
 from memory_service.domain.screening import Screening
 from memory_service.embedders.local import LocalEmbedder
 from memory_service.indexes import lexical, turns
@@ -115,7 +117,8 @@ class Tuning:
     async def _asked(self, conversation: Conversation, constants: Constants) -> list[Ranking]:
         # A view caches values derived from the constants, so each set has its own store.
         store, checks, tokens = InMemoryStore(), Checks(Limits()), PageTokens(b"key")
-        retrieval = Retrieval(store, self._embedding, checks, tokens, item_bytes)
+        filters = FilterLanguage(checks.limits)
+        retrieval = Retrieval(store, self._embedding, checks, filters, tokens, item_bytes)
         screening = Screening(store, None, Quarantine(store, checks, tokens, days=1))
         memories = Items(store, self._embedding, retrieval, checks, tokens, screening)
         for start in range(0, len(conversation.turns), _BATCH):

@@ -261,6 +261,15 @@ class Item(msgspec.Struct, gc=False):
         return msgspec.structs.replace(self, ttl_us=ttl_us, expire_us=expire_us, wire=None, framed=None)
 
 
+def parents_of(item: Item) -> tuple[str, ...]:
+    """Return the ids of the items that an item was made from."""
+    parents = (item.provenance or UNATTRIBUTED).parent_ids
+    if item.facet is not None and item.facet.kind is ItemKind.RESPONSE:
+        answered = item.facet.tags.get(ANSWERED_TAG, "")
+        return (*parents, answered) if answered and answered not in parents else parents
+    return parents
+
+
 def index_labels(labels: dict[str, str], facet: Facet | None) -> dict[LabelKey, str]:
     """Return the labels and tags of an item in one dictionary, as they are indexed."""
     indexed: dict[LabelKey, str] = {key: value for key, value in labels.items()}  # noqa: C416 - other type
@@ -557,7 +566,8 @@ class ItemWrite:
     `keep_vector` a replaced item keeps its vector. With `expected_revision` the write succeeds only if the
     item with this id has that revision; 0: only if there is none. With `keep_create_us` an item that replaces
     another one gets its create_us. With `default_ttl` an added item expires as the namespace's settings say.
-    `new_id`: the server made the id at random, so no item has it.
+    `new_id`: the server made the id at random, so no item has it. With `parents_exist` the write succeeds
+    only if the items that its provenance names as parents exist.
     """
 
     item: Item
@@ -570,6 +580,7 @@ class ItemWrite:
     keep_create_us: bool = False
     new_id: bool = False
     default_ttl: bool = False
+    parents_exist: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -673,6 +684,8 @@ class Receipt(msgspec.Struct, array_like=True):
     """Stamps of the saved states."""
     derived_counts: list[int] = []
     """How many items each operation removed as derived; empty: none."""
+    missing_parents: list[str] = []
+    """Parents that the request names and that did not exist, where it may name such."""
 
     @property
     def derived_count(self) -> int:

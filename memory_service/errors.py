@@ -146,6 +146,12 @@ class NotFound(MemoryServiceError):
         return cls("FILE_NOT_FOUND", message, namespace=namespace, path=path)
 
     @classmethod
+    def file_version(cls, namespace: str, path: str, version: int) -> NotFound:
+        """Return the error for a version of a file that is not kept."""
+        message = f"no version {version} of file {path!r} in {namespace!r} is kept"
+        return cls("VERSION_NOT_FOUND", message, namespace=namespace, path=path, version=version)
+
+    @classmethod
     def quarantined(cls, namespace: str, held_id: str) -> NotFound:
         """Return the error for a quarantine id that the namespace does not have."""
         message = f"no write {held_id!r} in the quarantine of {namespace!r}"
@@ -317,6 +323,12 @@ class FailedPrecondition(MemoryServiceError):
         """Return the error for the redaction of a state's current version."""
         message = f"revision {revision} is the current version of state {key!r}"
         return cls("VERSION_IS_CURRENT", message, key=key, revision=revision)
+
+    @classmethod
+    def current_file_version(cls, path: str, version: int) -> FailedPrecondition:
+        """Return the error for the redaction of a file's current version."""
+        message = f"{version} is the current version of file {path!r}"
+        return cls("VERSION_IS_CURRENT", message, path=path, version=version)
 
     @classmethod
     def folder_not_empty(cls, namespace: str, path: str) -> FailedPrecondition:

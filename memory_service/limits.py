@@ -63,9 +63,9 @@ class Limits:
     file_path_bytes_max: int = 512
     file_path_names_max: int = 16
     """Doubled: each file is in the lists of twice as many folders."""
-    rename_files_max: int = 1000
-    rename_bytes_max: int = 64 * MIB
-    """Doubled: one rename keeps twice as much in memory, and other writes wait for it twice as long."""
+    changed_files_max: int = 1000
+    changed_files_bytes_max: int = 64 * MIB
+    """Doubled: one call keeps twice as much in memory, and other writes wait for it twice as long."""
     search_files_max: int = 100
     save_commands_max: int = 32
     save_command_chars_max: int = 64

@@ -178,22 +178,28 @@ class PostgresStore(PostgresRecords, Store):
         return False
 
     async def load_items(
-        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+        self,
+        info: NamespaceInfo,
+        positions: Sequence[int],
+        *,
+        with_embedding: bool,
+        with_content: bool = True,
     ) -> list[Item | None]:
         mark = self._marks.get(info.name)
         has_view = mark is not None and mark.uid == info.uid and self.views.cache.peek(info.name) is not None
         if mark is None or not has_view or with_embedding:
-            return await super().load_items(info, positions, with_embedding=with_embedding)
+            return await super().load_items(
+                info, positions, with_embedding=with_embedding, with_content=with_content
+            )
         keys = list(map(mark.key_of, positions))
         items = self._items.get_all(keys)
         missing = [at for at, item in enumerate(items) if item is None]
         wanted = [positions[at] for at in missing]
-        for at, item in zip(
-            missing, await super().load_items(info, wanted, with_embedding=False), strict=True
-        ):
+        loaded = await super().load_items(info, wanted, with_embedding=False, with_content=with_content)
+        for at, item in zip(missing, loaded, strict=True):
             items[at] = item
             # Something newer may have been published meanwhile.
-            if item is not None and self._marks.get(info.name) is mark:
+            if item is not None and with_content and self._marks.get(info.name) is mark:
                 self._items.put(keys[at], item)
         return items
 

@@ -30,11 +30,12 @@ class Reading(ABC):
 
     @abstractmethod
     async def load_items(
-        self, positions: Sequence[int], *, with_embedding: bool = False
+        self, positions: Sequence[int], *, with_embedding: bool = False, with_content: bool = True
     ) -> list[Item | None]:
         """Return the items at these positions, in their order; None for a removed item.
 
-        Items are shared: a caller MUST NOT change them, except `wire`.
+        Items are shared: a caller MUST NOT change them, except `wire`. Without `with_content`, contents
+        MUST NOT be read from the records, and a caller MUST NOT use them; `with_embedding` is then False.
         """
 
     @abstractmethod
@@ -128,7 +129,7 @@ class _Nothing(Reading):
     info = None
 
     async def load_items(
-        self, positions: Sequence[int], *, with_embedding: bool = False
+        self, positions: Sequence[int], *, with_embedding: bool = False, with_content: bool = True
     ) -> list[Item | None]:
         return [None] * len(positions)
 

@@ -44,7 +44,7 @@ LIMIT_EXCEEDED = {
     "metadata_bytes_max": "metadata, as JSON",
     "batch_items_max": "items, states or operations per batch; items of a session to fork",
     "delete_items_max": "matches of a batch's `delete_where`, or files and fragments of a deleted folder; "
-    "`DeleteWhere` has pages",
+    "items that one call deletes as derived; `DeleteWhere` has pages",
     "context_window_items_max": "neighbours, each side",
     "state_value_bytes_max": "state value, as JSON",
     "state_encoded_bytes_max": "state value, as protobuf",
@@ -61,8 +61,8 @@ LIMIT_EXCEEDED = {
     "file_bytes_max": "content of a file",
     "file_path_bytes_max": "path of a file",
     "file_path_names_max": "names in a path",
-    "rename_files_max": "files of a renamed folder",
-    "rename_bytes_max": "their total size",
+    "changed_files_max": "files that one call renames, writes or edits",
+    "changed_files_bytes_max": "their total size",
     "search_files_max": "limit of SearchFiles",
     "save_commands_max": "commands of HandleMessage",
     "save_command_chars_max": "one such command",
@@ -127,7 +127,7 @@ FIELDS = {
     "`facet_json` of an import (bytes)": ("", "domain.facets.FACET_BYTES_MAX", ""),
     "responses returned per message": (
         "",
-        "domain.interactions._RESPONSES_MAX",
+        "domain.interaction_pairs._RESPONSES_MAX",
         "`response_count` has the total",
     ),
     "facts of one ExtractMemories call": (

@@ -410,6 +410,16 @@ def test_counting_uses_is_writing(guarded: Guarded, filled: str) -> None:
     assert both.call("Retrieve", namespace=filled, options=counting).results
 
 
+def test_counting_what_a_deletion_would_delete_is_reading(guarded: Guarded, filled: str) -> None:
+    forgetter, both = guarded.holding(roles=["forget"]), guarded.holding(roles=["read", "forget"])
+    for condition in ({"filter": 'metadata.pw = "x"'}, {"labels": {"k": "v"}}, {"session_id": "s"}):
+        asked = {"namespace": filled, **condition}
+        refused = forgetter.refused("DeleteWhere", **asked, dry_run=True)
+        assert (refused.reason, refused.code.name) == ("PERMISSION_DENIED", "PERMISSION_DENIED")
+        both.call("DeleteWhere", **asked, dry_run=True)
+    forgetter.call("DeleteWhere", namespace=filled, session_id="of nobody")
+
+
 def test_letting_items_live_on_is_writing(guarded: Guarded, filled: str) -> None:
     reader, both = guarded.holding(roles=["read"]), guarded.holding(roles=["read", "write"])
     there = both.call("Add", namespace=filled, item={"text": "x"}).item.id

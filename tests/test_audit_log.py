@@ -19,7 +19,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from credentials import connect as connect_client
 from credentials import keys_in
-from grpc_api import METHODS, Connect, outcome, path, refusal, valid_request
+from grpc_api import METHODS, Connect, eventually, outcome, path, refusal, valid_request
 from memory_service.audit.entries import Entry, Line
 from memory_service.audit.log import AuditLog
 from memory_service.audit.verification import entries, verify
@@ -290,17 +290,16 @@ async def test_the_entry_of_a_call_tells_that_its_caller_left_also_before_it_was
     log = AuditLog(tmp_path / "audit", "1")
     log.open()
     guard = CallGuard(Limits(concurrent_calls_max=1))
-    events: asyncio.Queue[str] = asyncio.Queue()
+    ended: asyncio.Queue[None] = asyncio.Queue()
 
     def wrap(method: str, handler: Any) -> Any:
         guarded = guard.wrap(method, handler)
 
         async def told(requests: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-            events.put_nowait("came")
             try:
                 return await guarded.stream_unary(requests, context)  # type: ignore[no-any-return]
             finally:
-                events.put_nowait("ended")
+                ended.put_nowait(None)
 
         return guarded._replace(stream_unary=told) if guarded.stream_unary else guarded
 
@@ -313,14 +312,15 @@ async def test_the_entry_of_a_call_tells_that_its_caller_left_also_before_it_was
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         stub = memory_pb2_grpc.MemoryServiceStub(channel)
         under_way, waiting = (stub.Add(pb.AddRequest(namespace=namespace)) for namespace in "ab")
-        assert [await events.get() for _ in range(2)] == ["came"] * 2
+        # Their requests have been read, so that both entries name a namespace.
+        await asyncio.to_thread(eventually, lambda: guard._calls == 2, "two calls, of which one waits")
         for call in (waiting, under_way):
             call.cancel()
-            assert await events.get() == "ended"
+            await ended.get()
     await server.stop(None)
     await log.close()
-    ended = [(line.namespace, line.decision, line.code) for line in calls(tmp_path)]
-    assert ended == [("b", "failed", "CANCELLED"), ("a", "failed", "CANCELLED")]
+    found = [(line.namespace, line.decision, line.code) for line in calls(tmp_path)]
+    assert found == [("b", "failed", "CANCELLED"), ("a", "failed", "CANCELLED")]
 
 
 def test_with_credentials_there_is_a_log_that_names_whom_was_denied_what(tmp_path: Path) -> None:

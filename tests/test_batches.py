@@ -11,9 +11,10 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from grpc_api import Api, refusal
+from grpc_api import Api, Connect, refusal
 from memory_service.v1 import knowledge_pb2, knowledge_pb2_grpc, state_pb2
 from memory_service.v1 import memory_pb2 as pb
+from server_process import ServerProcess
 
 Operation = pb.WriteOperation
 
@@ -314,3 +315,32 @@ def test_more_than_one_call_deletes_are_deleted_by_several(api: Api, namespace: 
     last_page = api.memory.DeleteWhere(rest)
     assert (last_page.deleted_count, last_page.next_page_token) == (500, "")
     assert _ids(api, namespace) == ["late"]
+
+
+def test_one_call_deletes_so_much_as_derived_and_no_more(
+    memory_server: ServerProcess, connect: Connect, namespace: str
+) -> None:
+    api = connect(memory_server)
+    api.add(namespace, text="source", id="source")
+    derived = pb.MemoryItem(text="x", provenance=pb.Provenance(parent_ids=["source"]))
+    for count in (*[1000] * 10, 1):
+        api.memory.BatchAdd(pb.BatchAddRequest(namespace=namespace, items=[derived] * count))
+    alone = pb.DeleteRequest(namespace=namespace, id="source")
+    batch = pb.BatchWriteRequest(
+        namespace=namespace,
+        operations=[
+            pb.WriteOperation(add=pb.AddOperation(item=pb.MemoryItem(text="y"))),
+            pb.WriteOperation(delete=pb.DeleteOperation(id="source")),
+        ],
+    )
+    for call, request, field in (
+        (api.memory.Delete, alone, "keep_derived"),
+        (api.memory.BatchWrite, batch, "operations[1].delete.keep_derived"),
+    ):
+        error = refusal(call, request)
+        assert (error.code, error.metadata["field"]) == (grpc.StatusCode.RESOURCE_EXHAUSTED, field)
+        assert (error.metadata["limit_name"], error.metadata["actual"]) == ("delete_items_max", "10001")
+    assert api.stats(namespace).item_count == 10_002
+    alone.keep_derived = True
+    api.memory.Delete(alone)
+    assert api.stats(namespace).item_count == 10_001

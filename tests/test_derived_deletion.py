@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import grpc
 import pytest
 
-from grpc_api import Api, refusal
+from grpc_api import Api, Connect, decode, refusal
 from memory_service.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
     interaction_pb2,
     interaction_pb2_grpc,
     knowledge_pb2,
@@ -15,6 +20,7 @@ from memory_service.v1 import (
 )
 from memory_service.v1 import memory_pb2 as pb
 from memory_service.v1 import user_memory_pb2 as facts_pb
+from server_process import ServerProcess
 from user_memories import IDENTITY, User
 
 
@@ -140,6 +146,105 @@ def test_what_was_made_only_from_a_memory_goes_with_it(api: Api, namespace: str)
     deleted = memories.DeleteMemory(removal)
     assert (deleted.removed_count, deleted.derived_count) == (1, 0)
     assert _stored(api, namespace) == ["of both"]
+
+
+@pytest.mark.parametrize("how", ["Add", "BatchWrite"])
+def test_what_is_made_from_an_item_that_is_just_deleted_does_not_stay(
+    api: Api, namespace: str, how: str
+) -> None:
+    def add(number: int, parent: str) -> object:
+        made = pb.MemoryItem(
+            id=f"{parent}.{number}", text="x", provenance=pb.Provenance(parent_ids=["kept", parent])
+        )
+        if number % 2:
+            made.provenance.parent_ids[:] = [parent]
+        if how == "Add":
+            return api.memory.Add(pb.AddRequest(namespace=namespace, item=made))
+        operation = pb.WriteOperation(add=pb.AddOperation(item=made))
+        return api.memory.BatchWrite(pb.BatchWriteRequest(namespace=namespace, operations=[operation]))
+
+    def tried(number: int, parent: str) -> None:
+        try:
+            add(number, parent)
+        except grpc.RpcError as error:
+            refused = decode(error)
+            assert (refused.code, refused.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+            assert refused.names("parent_ids")
+
+    api.add(namespace, id="kept", text="x")
+    with ThreadPoolExecutor(6) as pool:
+        for round_ in range(20):
+            parent = f"p{round_}"
+            api.add(namespace, id=parent, text="x")
+            tries = [pool.submit(tried, number, parent) for number in range(3)]
+            gone = pool.submit(api.memory.Delete, pb.DeleteRequest(namespace=namespace, id=parent))
+            for attempt in [*tries, *(pool.submit(tried, number, parent) for number in range(3, 6)), gone]:
+                attempt.result()
+    of_both = [item_id for item_id in _stored(api, namespace) if item_id != "kept"]
+    assert all(int(item_id.partition(".")[2]) % 2 == 0 for item_id in of_both), of_both
+
+
+def test_a_held_item_is_released_if_an_item_that_it_was_made_from_is_left(
+    tmp_path: Path, connect: Connect
+) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rules]]\naction = "quarantine"\nreason = "odd"\ncontains = ["odd"]\n')
+    with ServerProcess(None, flags=["--store", "memory", "--write-policy-file", str(rules)]) as server:
+        api = connect(server)
+        admin = admin_pb2_grpc.AdminServiceStub(api.channel)
+        for item_id in ("a", "b"):
+            api.add("n", id=item_id, text=item_id)
+        api.add("n", id="of a", text="odd", provenance=pb.Provenance(parent_ids=["a"]))
+        api.add("n", id="of both", text="odd", provenance=pb.Provenance(parent_ids=["a", "b"]))
+        held = admin.ListQuarantined(admin_pb2.ListQuarantinedRequest(namespace="n")).writes
+        api.memory.Delete(pb.DeleteRequest(namespace="n", id="a"))
+        of_a, of_both = (
+            admin_pb2.ReviewQuarantinedRequest(
+                namespace="n", id=write.id, decision=admin_pb2.QUARANTINE_DECISION_RELEASE
+            )
+            for write in held
+        )
+        refused = refusal(admin.ReviewQuarantined, of_a)
+        assert (refused.reason, refused.metadata["id"]) == ("ITEM_NOT_FOUND", "a")
+        assert admin.ReviewQuarantined(of_both).item_count == 1
+        assert api.get("n", "of both").provenance.parent_ids == ["b"]
+        (left,) = admin.ListQuarantined(admin_pb2.ListQuarantinedRequest(namespace="n")).writes
+        assert left == held[0]
+        api.memory.Delete(pb.DeleteRequest(namespace="n", id="b"))
+        assert _stored(api, "n") == []
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_an_import_restores_what_was_made_from_what(api: Api, namespace: str, batch: int) -> None:
+    """Whatever the order: an export has an updated item after those that were made from it."""
+    source, target = namespace, f"{namespace}/copy"
+    user = User(api, source)
+    for item_id in ("m", "other"):
+        api.add(source, id=item_id, text="I drink tea")
+    fact = user.save("User drinks tea", source=_source("m")).memory.id
+    for item_id, *parents in (("child", "m"), ("leaf", "child"), ("both", "m", "other")):
+        api.add(source, id=item_id, text=item_id, provenance=pb.Provenance(parent_ids=parents))
+    stub = interaction_pb2_grpc.InteractionServiceStub(api.channel)
+    response = interaction_pb2.StoreResponseRequest(
+        namespace=source, id="answer", content="Fine", in_response_to="m", allow_missing=True
+    )
+    stub.StoreResponse(response)
+    for item_id in ("child", "other", "m"):
+        update = pb.UpdateRequest(namespace=source, item=pb.MemoryItem(id=item_id, labels={"l": "v"}))
+        api.memory.Update(update)
+    lines = [record.item for record in api.memory.Export(pb.ExportRequest(namespace=source))]
+    assert [item.id for item in lines] == [fact, "leaf", "both", "answer", "child", "other", "m"]
+    requests = [
+        pb.ImportRequest(namespace=target, items=lines[at : at + batch], on_duplicate=pb.ON_DUPLICATE_SKIP)
+        for at in range(0, len(lines), batch)
+    ]
+    # Interrupted, and repeated.
+    api.memory.Import(iter(requests[: len(requests) // 2 + 1]))
+    revision = api.memory.Import(iter(requests)).revision
+    deleted = api.memory.Delete(pb.DeleteRequest(namespace=target, id="m"))
+    assert (deleted.revision, deleted.derived_count) == (revision + 5, 4)
+    assert _stored(api, target) == ["both", "other"]
+    assert api.memory.Delete(pb.DeleteRequest(namespace=target, id="other")).derived_count == 1
 
 
 def test_what_was_made_only_from_a_document_goes_with_it(api: Api, namespace: str) -> None:

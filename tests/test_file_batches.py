@@ -12,6 +12,7 @@ from grpc_api import Api, Refusal, refusal
 from memory_service.v1 import memory_pb2 as pb
 
 Operation = pb.WriteOperation
+MIB = 1 << 20
 
 
 @pytest.fixture
@@ -114,3 +115,34 @@ def test_operations_that_do_not_fit_are_refused(
 ) -> None:
     error = refused(drive, *operations)
     assert (error.code, error.metadata["field"]) == (grpc.StatusCode.INVALID_ARGUMENT, field)
+
+
+def test_a_folder_of_one_file_is_renamed_as_any_folder(drive: Drive) -> None:
+    drive.write("/d/x", "x")
+    drive.write("/y", "y")
+    operations = rename("/d", "/e"), rename("/y", "/z")
+    first = batch(drive, *operations, request_id="r")
+    folder, single = first.results
+    assert (folder.renamed_count, folder.version, folder.revision) == (1, 0, 0)
+    assert single.version == drive.read("/z").version
+    assert batch(drive, *operations, request_id="r") == first
+
+
+def test_the_files_of_one_batch_are_bounded_together(drive: Drive) -> None:
+    text = " " * (MIB - 1) + "x"
+    for number in range(65):
+        drive.write(f"/{'de'[number > 32]}/{number}", text)
+    edit = pb.ReplaceText(old_text="x", new_text="")
+    edits = [
+        Operation(edit_file=pb.EditFileOperation(path=f"/{'de'[number > 32]}/{number}", replace=edit))
+        for number in range(65)
+    ]
+    for operations, field in (
+        ([rename("/d", "/f"), rename("/e", "/g")], "operations[1].rename_file.path"),
+        (edits, "operations[64].edit_file.replace.new_text"),
+    ):
+        error = refused(drive, *operations)
+        assert (error.code, error.metadata["field"]) == (grpc.StatusCode.RESOURCE_EXHAUSTED, field)
+        assert error.metadata["limit_name"] == "changed_files_bytes_max"
+    assert drive.entries(depth=1)[0].size_bytes == 33 * MIB
+    assert len(batch(drive, *edits[:64]).results) == 64

@@ -185,7 +185,7 @@ def test_a_text_that_does_not_occur_once_is_counted(drive: Drive, old: str, coun
 
 
 def test_many_occurrences_in_one_line_are_counted_at_once(drive: Drive) -> None:
-    """Counted from the start for each of them, this takes minutes, in which nobody else is served."""
+    """Counted from the start for each of them, this takes minutes, in which no other client is served."""
     drive.write(PATH, "a," * 200_000)
     edit = file_pb2.EditFileRequest(
         namespace=drive.namespace, path=PATH, replace=memory_pb2.ReplaceText(old_text=",", new_text=";")
@@ -269,6 +269,20 @@ def test_of_many_who_create_a_file_one_does(drive: Drive) -> None:
     assert kinds(drive)[memory_pb2.ITEM_KIND_FILE] == EDITORS + 1
 
 
+def test_a_version_that_cannot_be_redacted_is_named_by_the_path(drive: Drive) -> None:
+    old, new = drive.write(PATH, "one").version, drive.write(PATH, "two").version
+    current = drive.refused("RedactFileVersion", path=PATH, version=new)
+    assert current.reason == "VERSION_IS_CURRENT"
+    assert current.metadata == {"path": PATH, "version": str(new)}
+    unknown = drive.refused("RedactFileVersion", path=PATH, version=new + 1)
+    assert unknown.reason == "VERSION_NOT_FOUND"
+    assert unknown.metadata == {"namespace": drive.namespace, "path": PATH, "version": str(new + 1)}
+    assert PATH in current.message and PATH in unknown.message
+    drive.stub.RedactFileVersion(
+        file_pb2.RedactFileVersionRequest(namespace=drive.namespace, path=PATH, version=old)
+    )
+
+
 # Renaming and deleting
 
 
@@ -335,7 +349,7 @@ def test_a_thousand_files_are_renamed_at_once(drive: Drive) -> None:
     assert drive.text("/new/7/997.md") == "File 997"
     drive.write("/new/more", "x")
     error = drive.refused("RenameFile", path="/new", new_path="/old")
-    assert (code(error), error.metadata["limit_name"]) == (LIMIT, "rename_files_max")
+    assert (code(error), error.metadata["limit_name"]) == (LIMIT, "changed_files_max")
     assert drive.delete("/new", recursive=True).deleted_count == 1001
     assert kinds(drive) == {}
 

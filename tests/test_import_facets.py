@@ -14,7 +14,14 @@ import pytest
 
 from grpc_api import Api, Refusal, refusal, struct, texts_of
 from knowledge_api import Library
-from memory_service.v1 import interaction_pb2, interaction_pb2_grpc, knowledge_pb2, user_memory_pb2
+from memory_service.v1 import (
+    file_pb2,
+    file_pb2_grpc,
+    interaction_pb2,
+    interaction_pb2_grpc,
+    knowledge_pb2,
+    user_memory_pb2,
+)
 from memory_service.v1 import memory_pb2 as pb
 from server_process import ServerProcess
 from user_memories import IDENTITY, User, chain
@@ -122,6 +129,14 @@ BAD: list[tuple[int, str]] = [
     *((kind, facet({"sender": "é" * 129})) for kind in (MESSAGE, RESPONSE, REFLECTION)),
     *((REFLECTION, facet({"interaction_ids": ids})) for ids in ([1, "m"], ["m"] * 101, ["x" * 129], "m")),
 ]  # fmt: skip
+FILE, OF_FILE = pb.ITEM_KIND_FILE, {"path": "/a", "fragments": [[0, 0], [2, 5]], "next": 3}
+# The tags of a file are not read: they follow from its path.
+GOOD[FILE] = facet(OF_FILE)
+BAD += [
+    *((FILE, facet(OF_FILE, next=number)) for number in (-1, 0, 2, 1 << 30, (1 << 31) - 1, 1 << 31, None)),
+    *((FILE, facet(OF_FILE, fragments=places)) for places in ([[0, 0], [0, 5]], [[0, 1 << 31]], [[-1, 0]])),
+    *((FILE, facet(OF_FILE, path=path)) for path in ("a", "/a/../b", "/" + LONG)),
+]
 
 
 @pytest.mark.parametrize(("kind", "bad"), BAD, ids=lambda value: str(value)[:50])
@@ -182,8 +197,10 @@ def test_what_every_service_wrote_is_imported_as_it_was(api: Api, namespace: str
             namespace=namespace, content="well", interaction_ids=["m" * 128] * 100
         )
     )
+    files = file_pb2_grpc.FileServiceStub(api.channel)
+    files.WriteFile(file_pb2.WriteFileRequest(namespace=namespace, path="/a/b", content="x"))
     items = exported(api, namespace)
-    assert {item.kind for item in items} == set(GOOD)
+    assert {item.kind for item in items} == {*GOOD, pb.ITEM_KIND_FILE_FRAGMENT}
     assert bring(api, namespace + "/copy", *items).imported_count == len(items)
     kept = {item.id: json.loads(item.facet_json) for item in items}
     assert {item.id: json.loads(item.facet_json) for item in exported(api, namespace + "/copy")} == kept

@@ -609,7 +609,8 @@ def test_a_repeated_response_is_answered_although_its_message_is_gone(api: Api, 
             namespace=talk.namespace, content="hi", request_id=f"r{number}", **fields
         )
         talk.stub.StoreResponse(request)
-    api.memory.Delete(memory_pb2.DeleteRequest(namespace=talk.namespace, id=message.id))
+    delete = memory_pb2.DeleteRequest(namespace=talk.namespace, id=message.id, keep_derived=True)
+    api.memory.Delete(delete)
     again = talk.stub.StoreResponse(request)
     assert again.interaction.in_response_to == message.id
     assert not again.interaction.HasField("original_message")

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from structlog.testing import capture_logs
 
+from logged_events import logged_events
 from memory_service.config import BadConfig, Config
 from memory_service.decisions import FailureReason, Usage
 from memory_service.llms.base import LlmFailed
@@ -567,7 +567,7 @@ async def test_the_log_has_the_failure_and_none_of_the_texts(
     provider: ScriptedOpenAI, make_llm: MakeLlm, bad: Reply
 ) -> None:
     provider.answer(bad)
-    with capture_logs() as logged:
+    with logged_events() as logged:
         await failure_of(make_llm(retries=0), "a secret")
     assert [entry["event"] for entry in logged] == ["llm_failed"]
     assert "secret" not in str(logged)

@@ -32,14 +32,18 @@ TEXTS = (TEXT, FieldDescriptor.TYPE_BYTES)
 DEPTH_MAX = 5
 
 # The audit log has these: whose data it was, and which item.
-NAMES_OF_DATA = ("namespace", "id", "ids", "key", "memory_ids", "name")
-# And these: whose writes were undone.
-NAMES_OF_WRITERS = ("UndoWritesRequest.writer", "UndoWritesRequest.credential_id")
+NAMES_OF_DATA = ("namespace", "namespaces", "id", "ids", "key", "new_key", "memory_ids", "name")
+# And these: whose writes were undone, and a setting that an administrator changed.
+PARAMETERS = (
+    "UndoWritesRequest.writer",
+    "UndoWritesRequest.credential_id",
+    "UpdateNamespaceRequest.time_zone",
+)
 
 
 def canary(numbers: Iterator[int], field: FieldDescriptor, length: int = 0) -> str | bytes:
     """Return a unique text. The log may contain those that start with "Id"."""
-    named = field.name in NAMES_OF_DATA or field.full_name.endswith(NAMES_OF_WRITERS)
+    named = field.name in NAMES_OF_DATA or field.full_name.endswith(PARAMETERS)
     kind = "Id" if named else "Content"
     text = f"{kind}{CANARY}{next(numbers)}x".ljust(length, "y")
     return text if field.type == TEXT else text.encode()
@@ -222,7 +226,8 @@ def test_nothing_that_is_sent_is_in_logs_when_the_storage_fails(tmp_path: Path, 
 
 CRASHES = f"""
 import asyncio, logging, sys, threading
-import structlog, uvloop
+import uvloop
+from memory_service.runtime.event_log import EventLog
 from memory_service.server.logs import configure_logging, log_of_loop
 configure_logging("debug")
 secret = "{CANARY[:3]}" + "{CANARY[3:]}"
@@ -248,7 +253,7 @@ async def main():
     try:
         fail(secret)
     except ValueError:
-        structlog.get_logger().exception("caught")
+        EventLog("memory_service").exception("caught")
         logging.getLogger("grpc").exception("a library says %s", secret)
         logging.getLogger("asyncio").warning("it took long: " + secret)
 

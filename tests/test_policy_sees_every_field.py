@@ -47,6 +47,8 @@ def prepare(client: Client, namespace: str) -> str:
     client.call("Add", namespace=namespace, item={"id": "old", "text": "old", "session_id": "s"})
     client.call("Add", namespace=namespace, item={"id": "answer", "chat_message": said, "session_id": "s"})
     client.call("StoreInteraction", namespace=namespace, sender="ada", content="hello", id="said")
+    client.call("SaveState", namespace=namespace, key="old", value=json_value("old"))
+    client.call("WriteFile", namespace=namespace, path="/file", content="old")
     return str(client.call("SaveMemory", namespace=namespace, **FACT).memory.id)
 
 
@@ -67,6 +69,8 @@ def request_of(method: MethodDescriptor, namespace: str, fact_id: str) -> Any:
         request.messages.add(role=2).parts.add(text="My name is Ada. I live in Porto.")
     elif method.name == "SaveMemory":
         request.content = "User owns a boat"
+    elif method.name == "UpdateSession":
+        request.allow_missing = True
     return request
 
 
@@ -89,6 +93,8 @@ def completed(message: Any) -> None:
         message.key = message.key or "k"
         if message.value.WhichOneof("kind") is None:
             message.value.string_value = "x"
+    elif name == "ReplaceText":
+        message.old_text = message.old_text or "old"
     elif name == "OriginalMessage":
         message.sender, message.content = message.sender or "ada", message.content or "hello"
 
@@ -99,6 +105,8 @@ def with_word(method: MethodDescriptor, steps: Steps, request: Any, word: str) -
         request.ClearField(steps[0].name)
     if steps[-1].name == "facet_json":
         word = json.dumps({"tags": {f"a {word}": f"b {word}"}})
+    elif steps[-1].name in ("path", "new_path"):
+        word = f"/{word}"
     (put_entry if is_map(steps[-1]) else put)(request, steps, word)
     completed(request)
     if method.name == "Update" and not request.item.id:
@@ -125,6 +133,8 @@ def everything(client: Client, namespace: str) -> str:
         *client.call("SearchState", namespace=namespace, pattern="*").entries,
         *client.call("ListMemories", namespace=namespace, include_history=True).memories,
         *client.call("ListQuarantined", namespace=namespace).writes,
+        *client.call("ListFiles", namespace=namespace).entries,
+        *client.call("ListSessions", namespace=namespace).sessions,
     ]
     return "\n".join(map(str, read))
 
@@ -142,20 +152,26 @@ NOT_KEPT = {
     "AddDocument": _of("document", f"preview source_item_id {_WHENCE}"),
     "BatchAdd": _of("items", f"facet_json provenance.parent_ids {_TOLD}"),
     "ConsolidateMemories": "memory_ids",
+    "EditFile": "path expected_sha256 replace.old_text",
     "EvaluateForStorage": "arguments.fields",
     "ExtractMemories": "recalled_memory_ids messages.message_id messages.name messages.model.id"
     " messages.model.provider "
     + _of("messages.parts", "text data.fields binary.name binary.url binary.mime_type")
     + _of(" messages.parts.tool_call", "name tool_call_id arguments.fields")
     + _of(" messages.parts.tool_call_result", "name tool_call_id result.string_value"),
+    "ForkSession": "session_id until_item_id",
     "HandleMessage": "agent_name commands message_id session_id text",
     "Import": "states.preview",
+    "RenameFile": "path",
+    "RenameState": "key",
     "SaveMemory": "source.memory_ids source.model",
     "StoreResponse": "in_response_to " + _of("original_message", f"sender content {_WHENCE}"),
     "Update": _of("item", f"id facet_json {_WHENCE}"),
     "UpdateMemory": _of("memory", f"id original_content superseded_by supersedes {_WHENCE}")
     + _of(" memory.importance", "boosts.name boosts.reason reductions.name reductions.reason")
     + _of(" memory.source", "actor item_ids memory_ids model quote session_id"),
+    "UpdateSession": _of("session", "participants forked_from.session_id forked_from.until_item_id"),
+    "WriteFile": "expected_sha256",
 }
 """Texts that are not kept.
 

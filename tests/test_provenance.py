@@ -21,6 +21,7 @@ from memory_service.data_model import (
 )
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.item_writing import UPDATABLE
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
@@ -194,7 +195,7 @@ def store() -> Iterator[Store]:
 @pytest.fixture
 def memories(store: Store) -> Items:
     checks, tokens, embedding = Checks(Limits()), PageTokens(b"key"), TextEmbedding(None)
-    retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
+    retrieval = Retrieval(store, embedding, checks, FilterLanguage(checks.limits), tokens, lambda item: 1)
     screening = Screening(store, None, Quarantine(store, checks, tokens, 30))
     return Items(store, embedding, retrieval, checks, tokens, screening)
 

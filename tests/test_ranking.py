@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from memory_service.domain.ranking import (
     Ranked,
     ScoreWeights,
     Scoring,
-    merged,
     rank,
     within,
 )
@@ -201,19 +199,6 @@ def test_a_boost_is_for_times_within_a_span() -> None:
     assert within(hits_of(rows), [(NOW, NOW + 10)]) == {2, 3}
     assert within(hits_of(rows), [(NOW + 9, NOW + 10), (0, NOW)]) == {1, 3}
     assert within(hits_of(rows), []) == within(Hits(), [(0, NOW)]) == set()
-
-
-def test_hits_of_several_searches_keep_their_columns() -> None:
-    rows = [
-        (0.1, 1.0, True, NOW - 1, 0.1, 1, 0.5),
-        (None, 2.0, False, NOW - 2, 0.2, 2, 1.0),
-        (0.3, 0.0, False, NOW, 0.3, 3, 0.0),
-    ]
-    whole = hits_of(rows)
-    one = Hits([1, 2], *([c[0], c[1]] for c in list(msgspec.structs.astuple(whole))[1:]))
-    other = Hits([2, 3], *([c[1], c[2]] for c in list(msgspec.structs.astuple(whole))[1:]))
-    assert merged([Hits(), one, Hits(), other]) == whole
-    assert merged([]) == merged([Hits(), Hits()]) == Hits(named=[])
 
 
 @pytest.mark.parametrize("name", ["lexical", "vector", "recency", "importance", "usage"])

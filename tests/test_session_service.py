@@ -409,6 +409,33 @@ def test_a_fork_of_interactions_answers_its_own_messages(talks: Talks) -> None:
     assert (pair.message.content, [each.content for each in pair.responses]) == ("tea?", ["yes"])
 
 
+def test_a_fork_of_a_beginning_was_made_from_nothing_of_its_source(talks: Talks) -> None:
+    """Parents outside the session stay; those in it that are not copied are forgotten."""
+    stub = interaction_pb2_grpc.InteractionServiceStub(talks.api.channel)
+    space = {"namespace": talks.namespace, "session_id": "a"}
+    talks.say("b", id="outside")
+    for item_id in ("first", "last"):
+        talks.say("a", id=item_id)
+    talks.say("a", "summary", id="summary", provenance={"parent_ids": ["first", "last", "outside"]})
+    talks.say("a", "of last", id="of last", provenance={"parent_ids": ["last"]})
+    for said in ("last", "outside", "later"):
+        response = {"id": f"to {said}", "content": f"to {said}", "in_response_to": said}
+        stub.StoreResponse(interaction_pb2.StoreResponseRequest(allow_missing=True, **response, **space))
+    talks.say("a", id="later")
+    removal = memory_pb2.DeleteRequest(namespace=talks.namespace, id="last", keep_derived=True)
+    talks.api.memory.Delete(removal)
+    talks.say("a", id="last")
+    fork = talks.call("ForkSession", session_id="a", until_item_id="to later").session.session_id
+    first, summary, of_last, *responses = talks.items(fork)
+    assert list(summary.provenance.parent_ids) == [first.id, "outside"]
+    assert not of_last.provenance.parent_ids
+    talks.call("DeleteSession", session_id="a")
+    assert talks.get(fork).item_count == 6
+    removal = memory_pb2.DeleteRequest(namespace=talks.namespace, id="outside")
+    assert talks.api.memory.Delete(removal).derived_count == 1
+    assert talks.items(fork) == [first, summary, of_last, responses[0], responses[2]]
+
+
 def test_forks_with_one_name_do_not_mix(talks: Talks) -> None:
     for text in ("one", "two"):
         talks.say("a", text)
@@ -440,16 +467,16 @@ def test_sessions_survive_an_export_and_an_import(talks: Talks) -> None:
         assert there == here
 
 
-def test_an_imported_item_that_is_no_session_is_refused_or_ignored(talks: Talks) -> None:
+def test_an_imported_item_that_is_no_session_is_refused(talks: Talks) -> None:
     talks.say("a")
     item = memory_pb2.MemoryItem(
         id="mine", session_id="a", data=struct({"title": "forged"}), kind=memory_pb2.ITEM_KIND_SESSION
     )
-    talks.api.memory.Import(iter([memory_pb2.ImportRequest(namespace=talks.namespace, items=[item])]))
+    for field, facet in (("id", ""), ("facet_json", '{"attributes":{"forked_session_id":7}}')):
+        item.facet_json = facet
+        request = memory_pb2.ImportRequest(namespace=talks.namespace, items=[item])
+        assert refusal(lambda one: talks.api.memory.Import(iter([one])), request).names(field)
     assert talks.get("a").title == ""
-    item.facet_json = '{"attributes":{"forked_session_id":7}}'
-    request = memory_pb2.ImportRequest(namespace=talks.namespace, items=[item])
-    assert refusal(lambda one: talks.api.memory.Import(iter([one])), request).names("facet_json")
 
 
 def test_sessions_are_there_after_a_restart(tmp_path: Path, connect: Connect) -> None:

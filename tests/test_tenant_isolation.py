@@ -381,6 +381,8 @@ def test_what_one_tenant_does_changes_no_result_or_score_of_another(tenants: Ten
 
 def test_a_joint_search_reaches_no_namespace_of_another(tenants: Tenants) -> None:
     eve, ada = tenants.attacker, tenants.attacked
+    # Other tests delete what she has.
+    eve.client.call("Add", namespace=eve.namespace, item={"text": "a heron of my own"})
     before = everything(ada)
     asked = {"query_text": f"heron {CANARY}", "record_usage": True}
     for namespace in (eve.namespace, "", ada.namespace):

@@ -148,10 +148,15 @@ def _fill(client: MemoryClient) -> None:
     said = {"labels": {ID: TYPED}, "metadata": {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
     whence = Provenance(source="web", source_uri=ID, model=ID)
     client.add(chat_message("user", HOSTILE, name=ID), id=ID, session_id=TYPED, provenance=whence, **said)
-    client.add(HOSTILE, id="removed")
-    client.add(f"xyloquestioned {HOSTILE}", id=f"q{ID}", provenance=whence)
     client.save_state(ID, HOSTILE, description=TYPED)
+    client.update(ID, importance=1)
+    client.save_state(ID, HOSTILE, description=TYPED)
+    client.add(HOSTILE, id="removed")
+    client.add("x", id="labelled", labels={ID: TYPED})
+    client.add(f"xyloquestioned {HOSTILE}", id=f"q{ID}", provenance=whence)
     client.save_state("object", {HOSTILE: [HOSTILE]})
+    client.update_session(TYPED, title=HOSTILE, **said)
+    client.write_file(f"/{ID}/{ID}", HOSTILE)
     client.add_document(HOSTILE, id=f"book{ID}", title=HOSTILE, source=HOSTILE, session_id=TYPED, **said)
     source = MemorySource(session_id=TYPED, quote=HOSTILE, actor=ID)
     client.save_memory(f"User likes {HOSTILE}", "preference", _WHY + HOSTILE, source=source, **said)
@@ -162,13 +167,31 @@ SHOWN: dict[str, list[str]] = {
     "retrieve": ["--context-window", "1", "--explain", "A"],
     "list": [],
     "get": [ID],
+    "labels": [ID],
+    "versions": [ID],
+    "redact": [ID, "1", "--yes"],
     "delete": ["removed"],
     "write": [_OPERATIONS],
     "state save": [f"new{ID}", "1"],
     "state load": [ID],
     "state list": [],
     "state search": ["*"],
-    "state delete": [f"new{ID}"],
+    "state versions": [ID],
+    "state redact": [ID, "2", "--yes"],
+    "state rename": [f"new{ID}", f"renamed{ID}"],
+    "state delete": [f"renamed{ID}"],
+    "sessions list": [],
+    "sessions get": [TYPED],
+    "sessions update": [TYPED, "--title", TYPED],
+    "sessions fork": [TYPED, "--new-session-id", f"fork{TYPED}"],
+    "sessions delete": [f"fork{TYPED}", "--yes"],
+    "files write": [f"/new{ID}", _FILE],
+    "files read": [f"/{ID}/{ID}"],
+    "files edit": [f"/new{ID}", "--append", TYPED],
+    "files list": [],
+    "files search": ["A"],
+    "files rename": [f"/new{ID}", f"/renamed{ID}"],
+    "files delete": [f"/renamed{ID}"],
     "memories save": ["User owns a heron", "--category", "identity", "--reasoning", _WHY + TYPED],
     "memories search": ["A"],
     "memories list": [],
@@ -183,6 +206,7 @@ SHOWN: dict[str, list[str]] = {
     "export": [],
     "namespaces": [],
     "stats": [],
+    "settings": ["--time-zone", "Europe/Berlin"],
     "health": [],
     "undo": ["--any-writer", "--since", "1h", "--dry-run"],
     "quarantine list": [],
@@ -211,7 +235,8 @@ WITHOUT_STORED = {
 TOLD_IN_JSON = [
     *("retrieve", "list", "get", "state load", "state list", "state search", "memories search"),
     *("memories list", "memories preload", "documents list", "documents get", "documents search"),
-    *("quarantine list", "audit show"),
+    *("quarantine list", "audit show", "labels", "versions", "state versions", "sessions list"),
+    *("sessions get", "files list", "files read", "files search"),
 ]
 PRINTED_ALONE = {"watch"}
 FOR_PROGRAMS = {"mcp", "hook session-start", "hook user-prompt", "hook stop", "hook session-end"}
@@ -229,7 +254,7 @@ def test_no_command_prints_a_command_of_the_terminal(environment: dict[str, str]
     assert {name: commanding(text) for name, text in texts.items() if commanding(text)} == {}
     assert {name: text for name, text in texts.items() if "<<ended 0>>" not in text} == {}
     # The stored text is visible, as distinct from its effect.
-    for name in ("get", "state load", "documents get", "memories preload", "export"):
+    for name in ("get", "state load", "documents get", "files read", "memories preload", "export"):
         assert "\\u001b]0;owned\\u0007" in texts[name], name
         assert "\\u202e\\u2066" in texts[name], name
 
@@ -269,7 +294,9 @@ def test_watch_commands_nothing_until_it_is_interrupted(environment: dict[str, s
     terminal = Terminal()
     # Ctrl-C reaches processes that have the terminal as their controlling terminal. `preexec_fn`, which
     # could set it, forks, and gRPC's fork handlers may wait for ever.
-    command = ["setsid", "--ctty", sys.executable, "-m", "memory_service", "watch", "--after-revision", "0"]
+    # A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C.
+    prefix = ["setsid", "--ctty", "env", "--default-signal=INT"]
+    command = [*prefix, sys.executable, "-m", "memory_service", "watch", "--after-revision", "0"]
     with subprocess.Popen(
         command,
         env={**os.environ, **environment},

@@ -230,7 +230,7 @@ def test_who_links_a_response_says_nothing_of_the_message(writers: list[Writer])
         ("SaveMemory", "memory", {"content": ROME, "source": {"item_ids": ["web"]}, **FACT}),
         ("AddDocument", "document", {"document": {"text": "Herons nest in March."}}),
         ("StoreInteraction", "interaction", {"sender": "m", "content": "herons"}),
-        ("StoreReflection", "interaction", {"content": "herons", "interaction_ids": ["web"]}),
+        ("StoreReflection", "interaction", {"content": "herons", "interaction_ids": ["never", "web"]}),
     ],
 )
 def test_a_repeated_request_is_told_the_same(
@@ -239,7 +239,7 @@ def test_a_repeated_request_is_told_the_same(
     ada, mallory = writers
     mallory.call("Add", item={"id": "web", "text": "herons"})
     first = getattr(ada.call(name, request_id="r", **fields), kept)
-    # The parent's trust is unknown now, but that of the result is stored.
+    # The parent goes with the result; trust and parents are in the receipt.
     ada.call("Delete", id="web")
     again = getattr(ada.call(name, request_id="r", **fields), kept)
     assert again.provenance == first.provenance and first.provenance.writer == "ada"

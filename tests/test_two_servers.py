@@ -40,6 +40,8 @@ from memory_service.domain.facts.reading import UserMemoryReading, Wanted
 from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.facts.user_memory import Fact, UserMemory
+from memory_service.domain.file_undo import FileUndo
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.item_writing import write_of
 from memory_service.domain.items import Items
 from memory_service.domain.knowledge import Knowledge
@@ -95,7 +97,8 @@ class Server:
     def __init__(self, shared: Store, embedder: Embedder | None = None) -> None:
         store = cast(Store, Distant(shared))
         checks, tokens, embedding = Checks(Limits()), PageTokens(b"key"), TextEmbedding(embedder)
-        retrieval = Retrieval(store, embedding, checks, tokens, lambda item: 1)
+        filters = FilterLanguage(checks.limits)
+        retrieval = Retrieval(store, embedding, checks, filters, tokens, lambda item: 1)
         self.quarantine = Quarantine(store, checks, tokens, 30)
         screening = Screening(store, None, self.quarantine)
         self.items = Items(store, embedding, retrieval, checks, tokens, screening)
@@ -105,8 +108,9 @@ class Server:
         self.saving = FactSaving(parts)
         self.correcting = FactCorrecting(parts, self.saving)
         self.consolidating = FactConsolidating(parts, self.saving)
-        self.knowledge = Knowledge(store, embedding, checks, tokens, screening, lambda document: 1)
-        self.undo = Undo(store, embedding, checks)
+        self.knowledge = Knowledge(store, embedding, checks, filters, tokens, screening, lambda document: 1)
+        files = FileUndo(store, self.items.committing, checks, Split(1000, 100))
+        self.undo = Undo(store, embedding, checks, files)
         states = States(store, checks, tokens, lambda entry: 1, screening)
         self.results = ResultStorage(store, states, checks, Deciders(None).begin)
 
@@ -129,7 +133,7 @@ class Server:
 
     async def delete(self, memory: UserMemory, version: int | None = None) -> object:
         return await self.correcting.delete(
-            NS, memory.id, expected_version=version, include_history=False, request=None
+            NS, memory.id, expected_version=version, include_history=False, keep_derived=False, request=None
         )
 
     async def consolidate(self) -> int:
@@ -147,7 +151,9 @@ class Server:
         return written.document.kept.version
 
     async def remove(self, version: int | None = None) -> object:
-        return await self.knowledge.delete(NS, "doc", expected_version=version, request=None)
+        return await self.knowledge.delete(
+            NS, "doc", expected_version=version, keep_derived=False, request=None
+        )
 
 
 class Sums(Embedder):

@@ -109,10 +109,6 @@ def test_a_budget_that_is_exceeded_is_reported(tmp_path: Path) -> None:
     assert [message.split(":")[0] for message in reported] == ["README.md", "docs/*.md"]
 
 
-def test_all_texts_are_clean_and_within_their_budgets() -> None:
-    assert wording.problems() == []
-
-
 def test_of_tests_and_benchmarks_comments_and_docstrings_are_read(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     source = '"""It is told to the client."""\n# It is told.\nNAME = "it is told to nobody"\n'

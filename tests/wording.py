@@ -142,15 +142,15 @@ def _markdown(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _python(source: str, *, strings: bool = True) -> Iterator[tuple[int, list[str]]]:
     """Comments and docstrings; with `strings` also other strings of several words, such as help texts."""
-    tree = ast.parse(source)
+    nodes = list(ast.walk(ast.parse(source)))
     docstrings = {
         node.body[0].value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if is_text and node.value.count(" ") > 2 and (strings or node in docstrings):
             for offset, lines in _paragraphs(node.value):

@@ -118,17 +118,11 @@ type NamespaceUsage struct {
 }
 
 // StatsOption is an option of [Client.NamespaceStats].
-type StatsOption interface {
-	setStats(*memoryv1.GetNamespaceStatsRequest)
-}
-
-type statsOption func(*memoryv1.GetNamespaceStatsRequest)
-
-func (o statsOption) setStats(request *memoryv1.GetNamespaceStatsRequest) { o(request) }
+type StatsOption func(*memoryv1.GetNamespaceStatsRequest)
 
 // WithUsage adds the bytes and calls of the namespace, for which the server may read all of it.
 func WithUsage() StatsOption {
-	return statsOption(func(request *memoryv1.GetNamespaceStatsRequest) { request.IncludeUsage = true })
+	return func(request *memoryv1.GetNamespaceStatsRequest) { request.IncludeUsage = true }
 }
 
 // ReembedOptions are the optional arguments of [Client.Reembed].
@@ -277,9 +271,7 @@ func (c *Client) ListNamespaces(ctx context.Context, prefix string, options ...L
 // written to it. It takes [WithUsage].
 func (c *Client) NamespaceStats(ctx context.Context, options ...StatsOption) (*NamespaceStats, error) {
 	request := &memoryv1.GetNamespaceStatsRequest{Namespace: c.namespace}
-	for _, option := range options {
-		option.setStats(request)
-	}
+	apply(request, options)
 	response, err := invoke(ctx, c, c.admin.GetNamespaceStats, request)
 	if err != nil {
 		return nil, err

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-import structlog
 
 from memory_service.audit.entries import SEALED_FOR, BadLine, Line, opened, read_line
 from memory_service.audit.files import files_of
 from memory_service.data_key import DataKey
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.files import write_whole
 from memory_service.sealing import Opener, Seal
 
@@ -23,7 +23,7 @@ SUMMARY = "keys"
 _SUMMARY_SEALED_FOR = "audit log keys"
 _MAGIC = b"MSKNOWN1"
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class KnownKeys(msgspec.Struct):

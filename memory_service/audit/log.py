@@ -9,14 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-import structlog
-
 from memory_service.audit.entries import Entry
 from memory_service.audit.known_keys import KnownKeys, read_known_keys
 from memory_service.audit.log_file import CannotOpenLog, LogFile
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.event_log import EventLog
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
 """Approximate size of a file, after which the next one begins."""
@@ -29,7 +28,7 @@ REFUSALS_PER_SECOND_MAX = 100
 _GROUP_ENTRIES_MAX = 512
 _SYNC_AFTER_S = 0.2
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 _Waiting = tuple[Entry, asyncio.Future[None] | None]
 
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import structlog
-
 from memory_service.audit.entries import SEALED_FOR, Entry, line_of
 from memory_service.audit.files import (
     FIRST,
@@ -27,10 +25,11 @@ from memory_service.audit.files import (
 from memory_service.data_key import DataKey
 from memory_service.errors import MemoryServiceError, StorageFull, Unavailable
 from memory_service.runtime.clock import now_us
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.files import InPlace, make_folder, sync, write_whole
 from memory_service.sealing import Seal
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

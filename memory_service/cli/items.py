@@ -240,8 +240,8 @@ def delete(session: Session, item_id: str, keep_derived: bool) -> None:
     help="Only items created before this time, or longer ago than this, such as 30d.",
 )
 @_KEEP_DERIVED
-@option("--dry-run", is_flag=True, help="Count the items without deleting them.")
-@option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("--dry-run", is_flag=True, help="Count the items without deleting them; needs the right to read.")
+@option("--yes", is_flag=True, help="Do not count the items and ask for confirmation.")
 @client_command
 def delete_where(session: Session, keep_derived: bool, dry_run: bool, yes: bool, **conditions: Any) -> None:
     """Delete the items that match all of the given conditions, and what was made only from them.

@@ -8,8 +8,6 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import structlog
-
 from memory_service.data_model import IndexInfo, NamespaceInfo, Receipt
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import TextEmbedding
@@ -18,6 +16,7 @@ from memory_service.errors import FailedPrecondition, MemoryServiceError, NotFou
 from memory_service.namespaces import Patterns
 from memory_service.records.base import BackupReport
 from memory_service.runtime.caller import present_caller
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.yielding import aside
 from memory_service.store import Store
 
@@ -27,7 +26,7 @@ _SWEEP = "sweep"
 # halved: a server that is busy for some seconds loses its turn to another without need.
 _SWEEPS_MISSED = 4
 _ANY_TEXT = "text"
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 @dataclass

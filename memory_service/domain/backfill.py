@@ -17,14 +17,13 @@ import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from memory_service.data_model import Item, NamespaceInfo, Vector, VectorFill
 from memory_service.domain.embedding import TextEmbedding
 from memory_service.domain.search_text import indexed_text
 from memory_service.embedders.base import Embedder, TextsRefused
 from memory_service.errors import InvalidArgument, MemoryServiceError, Unavailable
 from memory_service.records.base import ModelMismatch
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.failpoints import reach
 from memory_service.store import Store
 
@@ -41,7 +40,7 @@ _CLAIM_AGAIN_S = 5.0
 _ASK_AGAIN_S = 30.0
 # Every provider accepts this text: if it is rejected, the texts are not to blame.
 _HARMLESS_TEXT = "text"
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from memory_service.domain.file_batches import (
 from memory_service.domain.item_writing import changed_item, degraded_then, write_of
 from memory_service.domain.items import Items, check_own
 from memory_service.domain.provenance import attribute_states
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import (
     Conflict,
@@ -51,6 +51,7 @@ from memory_service.operations import (
     ReplaceItem,
     SaveStates,
 )
+from memory_service.records.base import TooManyDerived
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import each
 from memory_service.store import Store
@@ -192,7 +193,7 @@ class Batches:
     def _check(self, name: str, operation: BatchOperation) -> None:
         match operation:
             case Add(draft):
-                self._checks.draft(f"{name}.item", draft, now_us())
+                self._checks.new_draft(f"{name}.item", draft, now_us())
             case Update(draft, fields):
                 self._checks.item_id(draft.id, f"{name}.item.id")
                 self._items.check_changes(draft, fields, f"{name}.")
@@ -213,13 +214,24 @@ class Batches:
         applied |= await self._changed(namespace, operations, plan, request)
         applied |= await self._deleted(namespace, operations, plan)
         files = await self._planned_files(namespace, operations, applied.values(), request)
-        steps = [step for name in operations for step in files.applied.get(name) or [applied[name]]]
+        planned = {name: files.applied.get(name) or [applied[name]] for name in operations}
+        steps = [step for its in planned.values() for step in its]
         await self._items.check_room(namespace, plan.growth(steps), request)
-        receipt, degraded = await self._items.committing.commit(
-            namespace, steps, request=request, unchanged=files.unchanged
-        )
+
+        def note(receipt: Receipt, _: list[Degradation]) -> None:
+            receipt.note = files.folders
+
+        try:
+            receipt, degraded = await self._items.committing.commit(
+                namespace, steps, request=request, unchanged=files.unchanged, note=note
+            )
+        except TooManyDerived as error:
+            named = [name for name, its in planned.items() for _ in its]
+            raise error.of(f"{named[error.operation]}.") from None
         if receipt.replayed:
             degraded = degraded_then(receipt)
+        else:
+            receipt.note = files.folders
         return _written(operations.values(), receipt, degraded)
 
     async def _planned_files(
@@ -423,7 +435,7 @@ def _written(
     operations: Iterable[BatchOperation], receipt: Receipt, degraded: list[Degradation]
 ) -> BatchWritten:
     """Return the results of operations from their receipt."""
-    items, states = iter(receipt.items), iter(receipt.states)
+    items, states, folders = iter(receipt.items), iter(receipt.states), iter(receipt.note)
     results = []
     # The write may have had another operation at the end, for facts that referred to those that go.
     places = iter(zip(receipt.counts, _derived_in(receipt), strict=False))
@@ -443,7 +455,7 @@ def _written(
                 result = BatchResult(file=written[0])
             case RenameFile():
                 renamed = list(islice(items, count))
-                result = BatchResult(file=renamed[0] if count == 1 else None, renamed_count=count)
+                result = BatchResult(file=None if next(folders) else renamed[0], renamed_count=count)
             case _:
                 result = BatchResult(deleted_count=count, derived_count=derived)
         results.append(result)

@@ -13,6 +13,7 @@ from memory_service.data_model import (
     ChatMessage,
     Content,
     DataPart,
+    Facet,
     ItemDraft,
     ItemKind,
     Json,
@@ -23,6 +24,7 @@ from memory_service.data_model import (
     ToolCallResult,
     Vector,
 )
+from memory_service.domain.ids import keeper_of, session_item_id
 from memory_service.domain.json_walk import depth
 from memory_service.errors import InvalidArgument, LimitExceeded
 from memory_service.limits import Limits
@@ -183,6 +185,22 @@ class Checks:
         if draft.provenance is not None:
             self.provenance(f"{field}.provenance", draft.provenance)
         self.expiry(field, draft.expire_us, draft.ttl_us, now_us)
+
+    def new_draft(self, field: str, draft: ItemDraft, now_us: int) -> None:
+        """Check an item to add: as `draft`, and that its id is not one that the server keeps."""
+        self.draft(field, draft, now_us)
+        if draft.id:
+            self.free_id(draft.id, f"{field}.id", now_us, draft.facet)
+        of_session = draft.facet is not None and draft.facet.kind is ItemKind.SESSION
+        if of_session and draft.id != session_item_id(draft.session_id):
+            raise InvalidArgument(f"{field}.id", "is not that of the item of its session")
+
+    def free_id(self, value: str, field: str, now_us: int, facet: Facet | None = None) -> None:
+        """Reject an id that the server derives from another one, unless the item is of that kind."""
+        keeper = keeper_of(value, now_us)
+        if keeper is not None and (facet is None or facet.kind is not keeper):
+            name = keeper.name.lower().replace("_", " ")
+            raise InvalidArgument(field, f"has a form that the server keeps for a {name}")
 
     def provenance(self, field: str, said: ProvenanceDraft) -> None:
         """Check the claims of a writer or an export about an item's source."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from memory_service.data_model import (
     CLIENT_MODEL,
@@ -16,10 +16,12 @@ from memory_service.data_model import (
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.derivation import orphan_writes
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.file_lookup import tree_of
+from memory_service.domain.file_vacancy import check_all_free, placed_files, unchanged_since
 from memory_service.domain.item_writing import completed, degraded_as_kept
-from memory_service.errors import Unavailable
+from memory_service.errors import Conflict, Unavailable
 from memory_service.operations import AddItems, Operation, ReplaceItem
-from memory_service.records.base import FactsDerived, ModelMismatch
+from memory_service.records.base import FactsDerived, ModelMismatch, ParentsMissing
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
@@ -30,9 +32,10 @@ Note = Callable[[Receipt, list[Degradation]], None]
 class Committing:
     """The last step of every write of items."""
 
-    def __init__(self, store: Store, embedding: TextEmbedding) -> None:
+    def __init__(self, store: Store, embedding: TextEmbedding, derived_max: int) -> None:
         self._store = store
         self._embedding = embedding
+        self._derived_max = derived_max
 
     async def commit(
         self,
@@ -45,14 +48,20 @@ class Committing:
         note: Note | None = None,
     ) -> tuple[Receipt, list[Degradation]]:
         """Apply operations as `WriteStore.write` does, with vectors for texts that lack one. If facts go as
-        derived, other facts lose their references to them in the same write.
+        derived, other facts lose their references to them in the same write. Raises TooManyDerived if more
+        items would go as derived than one call may delete, and AlreadyExists if the path of a new file is
+        taken; a caller that gives `unchanged` has checked this.
 
         Returns the degradations of this call, also for a repeated request.
         """
+        paths = placed_files(operations) if unchanged is None else {}
         facts: frozenset[str] = frozenset()
         orphans: list[Operation] = []
+        lost: Conflict
         for attempt in range(TRIES):
             try:
+                if paths:
+                    unchanged = await self._vacancy(namespace, paths, request)
                 return await self._commit(
                     namespace, [*operations, *orphans], request, released, unchanged, note, facts
                 )
@@ -60,8 +69,28 @@ class Committing:
                 facts, lost = error.ids, error
                 writes = await orphan_writes(self._store, namespace, facts)
                 orphans = [AddItems(writes, OnDuplicate.REPLACE, forgets=True)] if writes else []
+            except ParentsMissing as error:
+                if not orphans:
+                    raise
+                # Perhaps of the orphans, which then go, too.
+                facts, orphans, lost = frozenset(), [], error
+            except Conflict as error:
+                if not paths or "current_revision" not in error.metadata or "id" in error.metadata:
+                    raise
+                # Another file was written.
+                lost = error
             await pause_after(attempt)
         raise lost
+
+    async def _vacancy(
+        self, namespace: str, paths: Mapping[str, str], request: RequestKey | None
+    ) -> Since | None:
+        """Return the precondition that the paths of files are free. Raises AlreadyExists."""
+        if request is not None and await self._store.find_receipt(namespace, request) is not None:
+            return None
+        tree = await tree_of(self._store, namespace)
+        await check_all_free(tree, paths)
+        return unchanged_since(tree)
 
     async def _commit(
         self,
@@ -89,6 +118,7 @@ class Committing:
                 released=released,
                 unchanged=unchanged,
                 facts=facts,
+                derived_max=self._derived_max,
                 by=present_caller(),
             )
 

@@ -10,9 +10,10 @@ from memory_service.domain.checks import Checks
 from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
+from memory_service.domain.ids import session_item_id
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.retrieval import Retrieval, Selection
-from memory_service.domain.session_items import id_of
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Selection
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded
 from memory_service.operations import RemoveAt
 from memory_service.store import Store
@@ -98,7 +99,7 @@ class Deleting:
             page_token,
             request,
             keep_derived=keep_derived,
-            own=id_of(session_id),
+            own=session_item_id(session_id),
         )
 
     def _page(self, scope: tuple[object, ...], page_token: str) -> tuple[int, int | None]:

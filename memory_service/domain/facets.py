@@ -10,7 +10,7 @@ import msgspec
 from memory_service.data_model import Facet, ItemKind
 from memory_service.domain.documents import KeptDocument, KeptFragment
 from memory_service.domain.facts.imported import MEMORY_CHARS_MAX, VERSION_MAX, ImportedFact
-from memory_service.domain.file_items import KeptFile
+from memory_service.domain.file_items import FRAGMENT_NUMBER_MAX, KeptFile
 from memory_service.domain.file_paths import PATH_BYTES_MAX, fault_of_path, tags_of
 from memory_service.domain.interactions import SENDER_BYTES_MAX
 from memory_service.domain.session_items import KeptSession
@@ -83,10 +83,15 @@ class _OfDocument(msgspec.Struct):
 
 class _File(KeptFile, kw_only=True):
     path: Annotated[str, msgspec.Meta(max_length=PATH_BYTES_MAX)]
+    next: Annotated[int, msgspec.Meta(ge=0, le=FRAGMENT_NUMBER_MAX // 2)] = 0
+    """Half of the numbers remain for changes after the import."""
 
     def __post_init__(self) -> None:
         if fault_of_path(self.path):
             raise ValueError("is not a path")
+        numbers = {number for number, _ in self.fragments}
+        if len(numbers) < len(self.fragments) or self.next <= max(numbers, default=-1):
+            raise ValueError("gives a number to two fragments")
 
 
 class _OfFile(msgspec.Struct):
@@ -149,7 +154,10 @@ def read_facet(field: str, kind: ItemKind, facet_json: str, text: str | None) ->
         # The rest of the message may quote the request.
         at = _PATH.search(str(error))
         raise InvalidArgument(named, f"is not what an export wrote{f', at {at[1]}' if at else ''}") from None
-    return Facet(kind, found.tags, _known_of(said, msgspec.to_builtins(found.attributes)))
+    attributes = _known_of(said, msgspec.to_builtins(found.attributes))
+    if kind is ItemKind.FILE:
+        attributes["size_bytes"] = len((text or "").encode())
+    return Facet(kind, found.tags, attributes)
 
 
 def _known_of(said: Any, known: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memory_service.data_model import OnDuplicate, RequestKey, Since
+from memory_service.data_model import Json, OnDuplicate, RequestKey, Since
 from memory_service.domain.checks import Checks
 from memory_service.domain.file_edits import Edit, changed_field, check_edit
 from memory_service.domain.file_lookup import Tree, tree_of
@@ -13,11 +13,12 @@ from memory_service.domain.file_paths import check_path, folders_of
 from memory_service.domain.file_planning import (
     Expected,
     FilePlanning,
+    FileRoom,
     Written,
     check_rename,
     moved_items,
-    unchanged_since,
 )
+from memory_service.domain.file_vacancy import unchanged_since
 from memory_service.domain.item_writing import write_of
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening
@@ -73,6 +74,8 @@ class PlannedFiles:
 
     applied: dict[str, list[Operation]] = field(default_factory=dict)
     unchanged: Since | None = None
+    folders: list[Json] = field(default_factory=list)
+    """Whether each rename is one of a folder."""
 
 
 class FileBatches:
@@ -113,38 +116,49 @@ class FileBatches:
     async def plan(
         self, namespace: str, operations: Mapping[str, FileOperation], room: int, request: RequestKey | None
     ) -> PlannedFiles:
-        """Plan operations; they delete at most `room` items. Raises the errors of the single calls."""
+        """Plan operations; they delete at most `room` items, and change files within the limits of one call.
+        Raises the errors of the single calls.
+        """
         planned = PlannedFiles()
         if not operations:
             return planned
-        tree = await tree_of(self._store, namespace)
+        tree, changes = await tree_of(self._store, namespace), FileRoom(self._checks)
         for name, operation in operations.items():
             try:
-                planned.applied[name] = await self._applied(tree, name, operation, room, request)
+                its = await self._applied(tree, name, operation, room, changes, planned, request)
             except MemoryServiceError as error:
                 error.metadata.setdefault("field", name)
                 raise
-            room -= sum(len(one.positions) for one in planned.applied[name] if isinstance(one, RemoveAt))
+            planned.applied[name] = its
+            room -= sum(len(one.positions) for one in its if isinstance(one, RemoveAt))
         if any(isinstance(operation, WriteFile | RenameFile) for operation in operations.values()):
             planned.unchanged = unchanged_since(tree)
         return planned
 
     async def _applied(
-        self, tree: Tree, name: str, operation: FileOperation, room: int, request: RequestKey | None
+        self,
+        tree: Tree,
+        name: str,
+        operation: FileOperation,
+        room: int,
+        changes: FileRoom,
+        planned: PlannedFiles,
+        request: RequestKey | None,
     ) -> list[Operation]:
         prefix, planning = f"{name}.", self._planning
         match operation:
             case WriteFile(path, content, expected):
-                written = await planning.write(tree, path, content, expected, prefix)
+                written = await planning.write(tree, path, content, expected, prefix, changes)
                 return await self._written(tree, written, f"{prefix}content", request)
             case EditFile(path, edit, expected):
-                written = await planning.edit(tree, path, edit, expected, prefix)
+                written = await planning.edit(tree, path, edit, expected, prefix, changes)
                 return await self._written(tree, written, f"{prefix}{changed_field(edit)}", request)
             case RenameFile(path, new_path, expected):
-                renamed = await planning.rename(tree, path, new_path, expected, prefix)
+                renamed = await planning.rename(tree, path, new_path, expected, prefix, changes)
                 for item in moved_items(renamed):
                     if await self._screening.of_update(tree.namespace, item, request, f"{prefix}new_path"):
                         raise WriteRejected(f"{prefix}new_path", "a batch cannot wait for a review")
+                planned.folders.append(renamed.is_folder)
                 return [renamed.operation]
             case DeleteFile(path, recursive, expected):
                 removed = await planning.delete(tree, path, expected, room, prefix, recursive=recursive)

@@ -11,12 +11,14 @@ import msgspec
 from memory_service.data_model import Facet, Item, ItemDraft, ItemKind, ProvenanceDraft, TextPart
 from memory_service.domain.file_paths import FILE_TAG, tags_of
 from memory_service.domain.file_text import FileText
+from memory_service.domain.ids import file_fragment_id
 from memory_service.domain.splitting import Piece
 from memory_service.limits import Limits
 
 _RESULT_BYTES = 600
 """Approximate size of a result without its text."""
-_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+FRAGMENT_NUMBER_MAX = (1 << 31) - 1
+_Count = Annotated[int, msgspec.Meta(ge=0, le=FRAGMENT_NUMBER_MAX)]
 
 
 class KeptFile(msgspec.Struct):
@@ -27,6 +29,8 @@ class KeptFile(msgspec.Struct):
     """Number and start of each fragment, in code points. The number is the end of the fragment's id."""
     next: _Count = 0
     """The number of the next fragment: none is used twice."""
+    size_bytes: _Count = 0
+    """Size of the text in UTF-8, known without reading it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class File:
 
     @property
     def text(self) -> str:
-        """Its content."""
+        """Its content, if that was read."""
         content = self.item.content
         return content.text if isinstance(content, TextPart) else ""
 
@@ -56,7 +60,7 @@ class File:
         """Return where a fragment starts in the text; None if this version does not have it."""
         number = fragment.id.rpartition(".")[2]
         starts = (start for one, start in self.kept.fragments if str(one) == number)
-        return next(starts, None) if fragment.id == fragment_id(self.item.id, number) else None
+        return next(starts, None) if fragment.id == file_fragment_id(self.item.id, number) else None
 
 
 @dataclass(slots=True)
@@ -72,11 +76,6 @@ def answer_bytes(fragment: Item) -> int:
     """Return the approximate size of a fragment in an answer."""
     text = fragment.content.text if isinstance(fragment.content, TextPart) else ""
     return len(text.encode()) + _RESULT_BYTES
-
-
-def fragment_id(file_id: str, number: int | str) -> str:
-    """Return the id of a fragment."""
-    return f"{file_id}.{number}"
 
 
 def file_of(item: Item | None, at_us: int) -> File | None:
@@ -119,18 +118,21 @@ def draft_of(
             added.append(_fragment(file_id, number, piece.text, claims))
             places.append((number, piece.start))
             number += 1
+    kept_file = KeptFile(path, places, number, len(text.data))
     file = ItemDraft(
         TextPart(text.text),
         file_id,
         create_us=current.item.create_us if current else None,
-        facet=Facet(ItemKind.FILE, tags_of(path), msgspec.to_builtins(KeptFile(path, places, number))),
+        facet=Facet(ItemKind.FILE, tags_of(path), msgspec.to_builtins(kept_file)),
         expected_revision=current.version if current else 0,
         provenance=claims,
         nbytes=len(text.data),
     )
-    return FileDraft([file, *added], text, [item.id for item in fragments if item.id not in kept])
+    # A number may have been used by a write that did not finish.
+    removed = {item.id for item in fragments} - kept - {draft.id for draft in added}
+    return FileDraft([file, *added], text, sorted(removed))
 
 
 def _fragment(file_id: str, number: int, text: str, claims: ProvenanceDraft | None) -> ItemDraft:
     facet = Facet(ItemKind.FILE_FRAGMENT, {FILE_TAG: file_id})
-    return ItemDraft(TextPart(text), fragment_id(file_id, number), facet=facet, provenance=claims)
+    return ItemDraft(TextPart(text), file_fragment_id(file_id, number), facet=facet, provenance=claims)

@@ -80,13 +80,11 @@ class FileListing:
 
 def _add(entries: dict[str, Entry], file: File, place: str, depth: int) -> None:
     """Add a file and the folders between it and the listed one."""
-    above, size_bytes = place.count("/"), len(file.text.encode())
+    above, size_bytes = place.count("/"), file.kept.size_bytes
     for folder in folders_of(file.path):
         level = folder.count("/") - above
         if level > 0 and (not depth or level <= depth):
             entries.setdefault(folder, Entry(folder)).add(file, size_bytes)
-    known = entries.get(file.path)
-    # Of two files at one path, the last one written counts.
-    if (not depth or file.path.count("/") - above <= depth) and (not known or known.version < file.version):
+    if not depth or file.path.count("/") - above <= depth:
         item = file.item
         entries[file.path] = Entry(file.path, file.version, size_bytes, 0, item.create_us, item.update_us)

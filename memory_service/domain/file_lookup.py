@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 
 from memory_service.data_model import Item, ItemFilter, ItemKind
 from memory_service.domain.file_items import File, file_of
-from memory_service.domain.file_paths import FILE_TAG, folder_tag, folders_of, path_tag
-from memory_service.errors import AlreadyExists, NotFound
+from memory_service.domain.file_paths import FILE_TAG, folder_tag, path_tag
+from memory_service.errors import NotFound
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import Part
@@ -17,7 +17,7 @@ from memory_service.store import Store
 _FILES = frozenset({ItemKind.FILE})
 _FRAGMENTS = frozenset({ItemKind.FILE_FRAGMENT})
 _LOADED_AT_ONCE = 100
-"""Files loaded together. Doubled: a listing may hold 200 files of 1 MiB at once."""
+"""Files loaded together. Doubled: a rename reads 200 files of 1 MiB at once."""
 
 
 @dataclass(slots=True)
@@ -33,9 +33,8 @@ class Tree:
         return self.reading.info.revision if self.reading.info else 0
 
     async def file(self, path: str) -> File | None:
-        """Return the file at a path: the last one written, if an import or an undo brought another."""
-        files = await self._load(await self._scan(path_tag(path), -1))
-        return max(files, key=lambda file: file.version, default=None)
+        """Return the file at a path."""
+        return next(iter(await self._load(await self._scan(path_tag(path), 1))), None)
 
     async def is_folder(self, path: str) -> bool:
         """Return whether a file is below a path."""
@@ -47,11 +46,11 @@ class Tree:
             return await self._scan(None, -1)
         return await self._scan(path_tag(place), -1) or await self._scan(folder_tag(place), -1)
 
-    async def files(self, positions: Sequence[int]) -> AsyncIterator[File]:
-        """Yield the files at these positions."""
+    async def files(self, positions: Sequence[int], *, with_text: bool = False) -> AsyncIterator[File]:
+        """Yield the files at these positions; without their texts unless asked for."""
         part = Part()
         for start in range(0, len(positions), _LOADED_AT_ONCE):
-            for file in await self._load(positions[start : start + _LOADED_AT_ONCE]):
+            for file in await self._load(positions[start : start + _LOADED_AT_ONCE], with_text=with_text):
                 yield file
             await part.give_way_if_long()
 
@@ -67,20 +66,19 @@ class Tree:
         found = await self.reading.load_items(await self.fragment_positions([file.item.id]))
         return [item for item in found if item is not None]
 
-    async def check_free(self, path: str) -> None:
-        """Raise AlreadyExists if a new file at this path would be a folder, or be below a file."""
-        if await self.is_folder(path):
-            raise AlreadyExists.path(self.namespace, path, "a folder")
-        for folder in folders_of(path):
-            if await self._scan(path_tag(folder), 1):
-                raise AlreadyExists.path(self.namespace, folder, "a file")
+    async def has_file(self, tag: tuple[str, str], ignored: Collection[str] = ()) -> bool:
+        """Return whether a file has a tag, other than those with the ignored ids."""
+        positions = await self._scan(tag, len(ignored) + 1)
+        if not ignored or not positions:
+            return bool(positions)
+        return any([file.item.id not in ignored async for file in self.files(positions)])
 
     async def _scan(self, tag: tuple[str, str] | None, limit: int) -> list[int]:
         tags = () if tag is None else (tag,)
         return await self.reading.scan(ItemFilter(now_us(), kinds=_FILES, tags=tags), limit, newest=False)
 
-    async def _load(self, positions: Sequence[int]) -> list[File]:
-        items = await self.reading.load_items(positions)
+    async def _load(self, positions: Sequence[int], *, with_text: bool = True) -> list[File]:
+        items = await self.reading.load_items(positions, with_content=with_text)
         return [file for item in items if (file := file_of(item, now_us()))]
 
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import msgspec
 
-from memory_service.data_model import Item, ItemKind, ItemWrite, OnDuplicate, ProvenanceDraft, Since
+from memory_service.data_model import Item, ItemWrite, OnDuplicate, ProvenanceDraft
 from memory_service.domain.checks import Checks
 from memory_service.domain.file_edits import Edit, changed_field, edited
 from memory_service.domain.file_items import File, FileDraft, draft_of
 from memory_service.domain.file_lookup import Tree, missing
 from memory_service.domain.file_paths import check_path, tags_of
 from memory_service.domain.file_text import FileText
+from memory_service.domain.file_vacancy import check_free
 from memory_service.domain.ids import new_id
 from memory_service.domain.items import Items
 from memory_service.domain.provenance import of_update
 from memory_service.domain.splitting import Split, split_text
 from memory_service.errors import (
-    AlreadyExists,
     Conflict,
     FailedPrecondition,
     InvalidArgument,
@@ -58,6 +58,21 @@ class Expected:
                 raise Conflict.file_digest(path, self.sha256, version, digest)
 
 
+class FileRoom:
+    """How many files one call may still change, and of which total size: it holds them all in memory."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._files = self._bytes = 0
+
+    def take(self, field: str, nbytes: int, files: int = 1) -> None:
+        """Count files to be changed, with their larger size before or after. Raises LimitExceeded."""
+        self._files += files
+        self._bytes += nbytes
+        self._checks.size(field, self._files, "changed_files_max")
+        self._checks.size(field, self._bytes, "changed_files_bytes_max")
+
+
 @dataclass(slots=True)
 class Written:
     """What a write or an edit of a file would do."""
@@ -91,16 +106,20 @@ class FilePlanning:
         self._checks = checks
         self._split = split
 
-    async def write(self, tree: Tree, path: str, content: str, expected: Expected, prefix: str) -> Written:
+    async def write(
+        self, tree: Tree, path: str, content: str, expected: Expected, prefix: str, room: FileRoom
+    ) -> Written:
         """Plan the creation of a file, or the replacement of its content. Raises Conflict, AlreadyExists."""
         current = await tree.file(path)
         expected.check(path, current)
         if current is None:
-            await tree.check_free(path)
-        file = await self._next(tree, path, content, current, None, f"{prefix}content")
+            await check_free(tree, path)
+        file = await self._next(tree, path, content, current, None, f"{prefix}content", room)
         return Written(file, created=current is None)
 
-    async def edit(self, tree: Tree, path: str, edit: Edit, expected: Expected, prefix: str) -> Written:
+    async def edit(
+        self, tree: Tree, path: str, edit: Edit, expected: Expected, prefix: str, room: FileRoom
+    ) -> Written:
         """Plan an edit. Raises NotFound, Conflict, and what the edit raises."""
         current = await tree.file(path)
         if current is None:
@@ -110,7 +129,7 @@ class FilePlanning:
         field = f"{prefix}{changed_field(edit)}"
         # The rest of the text stays, so that the file is trusted no more than before.
         claims = ProvenanceDraft(trust=current.item.trust) if current.item.trust < 1 else None
-        file = await self._next(tree, path, text, current, claims, field)
+        file = await self._next(tree, path, text, current, claims, field, room)
         return Written(file, start_line=start_line)
 
     async def _next(
@@ -121,10 +140,12 @@ class FilePlanning:
         current: File | None,
         claims: ProvenanceDraft | None,
         field: str,
+        room: FileRoom,
     ) -> FileDraft:
         """Return the next version of a file. Raises LimitExceeded for `field`."""
         text = FileText(content)
         self._checks.size(field, len(text.data), "file_bytes_max")
+        room.take(field, max(len(text.data), current.kept.size_bytes if current else 0))
         pieces = await split_text(content, self._split, self._checks.limits.document_fragments_max, field)
         file_id = current.item.id if current else new_id(now_us())
         fragments = await tree.fragments(current) if current else []
@@ -143,23 +164,23 @@ class FilePlanning:
             claims=claims,
         )  # fmt: skip
 
-    async def rename(self, tree: Tree, path: str, new_path: str, expected: Expected, prefix: str) -> Renamed:
+    async def rename(
+        self, tree: Tree, path: str, new_path: str, expected: Expected, prefix: str, room: FileRoom
+    ) -> Renamed:
         """Plan a rename of a file or a folder. Raises NotFound, Conflict, AlreadyExists, LimitExceeded."""
         file = await tree.file(path)
         if file is None:
             await self._folder(tree, path, expected, prefix)
         else:
             expected.check(path, file)
-        if await tree.file(new_path):
-            raise AlreadyExists.path(tree.namespace, new_path, "a file")
-        await tree.check_free(new_path)
+        await check_free(tree, new_path)
         positions = [file.item.position] if file else await tree.positions(path)
-        self._checks.size(f"{prefix}path", len(positions), "rename_files_max")
-        writes: list[ItemWrite] = []
-        nbytes, now = 0, now_us()
+        room.take(f"{prefix}path", 0, len(positions))
         async for one in tree.files(positions):
-            nbytes += len(one.text.encode())
-            self._checks.size(f"{prefix}path", nbytes, "rename_bytes_max")
+            room.take(f"{prefix}path", one.kept.size_bytes, 0)
+        writes: list[ItemWrite] = []
+        now = now_us()
+        async for one in tree.files(positions, with_text=True):
             moved = new_path + one.path.removeprefix(path)
             check_path(self._checks, f"{prefix}new_path", moved)
             writes.append(_moved(one, moved, now))
@@ -206,11 +227,6 @@ def check_rename(checks: Checks, path: str, new_path: str, prefix: str = "") -> 
         raise InvalidArgument(f"{prefix}new_path", "is the path")
     if new_path.startswith(f"{path}/"):
         raise InvalidArgument(f"{prefix}new_path", "is below the path")
-
-
-def unchanged_since(tree: Tree) -> Since:
-    """Return the precondition that no file was written since: planned paths are still free then."""
-    return Since(tree.revision, kinds=frozenset({ItemKind.FILE}), removals=False)
 
 
 def moved_items(renamed: Renamed) -> Sequence[Item]:

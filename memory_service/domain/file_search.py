@@ -12,7 +12,8 @@ from memory_service.domain.file_items import File, file_of
 from memory_service.domain.file_lookup import tree_of
 from memory_service.domain.file_paths import FILE_TAG, checked_place
 from memory_service.domain.file_text import line_at
-from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store

@@ -8,7 +8,7 @@ from memory_service.domain.file_items import File
 from memory_service.domain.file_lookup import missing, tree_of
 from memory_service.domain.file_paths import check_path
 from memory_service.domain.versions import VersionPage, Versions
-from memory_service.errors import InvalidArgument
+from memory_service.errors import FailedPrecondition, InvalidArgument, NotFound
 from memory_service.store import Store
 
 
@@ -35,7 +35,14 @@ class FileVersions:
         if version <= 0:
             raise InvalidArgument("version", "must be positive")
         file = await self._file(namespace, path)
-        return await self._versions.redact_item(namespace, file.item.id, version)
+        try:
+            return await self._versions.redact_item(namespace, file.item.id, version)
+        except NotFound as error:
+            if error.reason == "VERSION_NOT_FOUND":
+                raise NotFound.file_version(namespace, path, version) from None
+            raise NotFound.file(namespace, path) from None  # deleted meanwhile
+        except FailedPrecondition:
+            raise FailedPrecondition.current_file_version(path, version) from None
 
     async def _file(self, namespace: str, path: str) -> File:
         self._checks.namespace(namespace)

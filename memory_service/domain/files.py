@@ -19,13 +19,14 @@ from memory_service.domain.file_paths import check_path
 from memory_service.domain.file_planning import (
     Expected,
     FilePlanning,
+    FileRoom,
     Written,
     check_rename,
     moved_items,
-    unchanged_since,
 )
 from memory_service.domain.file_text import FileText
-from memory_service.domain.item_writing import Added, degraded_then
+from memory_service.domain.file_vacancy import unchanged_since
+from memory_service.domain.item_writing import Remembered, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, NotFound, WriteRejected
@@ -128,10 +129,10 @@ class Files:
         self._checks.size("content", len(content.encode()), "file_bytes_max")
 
         async def plan(tree: Tree) -> Written:
-            return await self._planning.write(tree, path, content, expected, "")
+            return await self._planning.write(tree, path, content, expected, "", FileRoom(self._checks))
 
         async with self._turn(namespace, path):
-            return await self._write(namespace, plan, request, FileText(content))
+            return await self._write(namespace, plan, request)
 
     async def edit(
         self, namespace: str, path: str, edit: Edit, expected: Expected, request: RequestKey | None
@@ -142,25 +143,22 @@ class Files:
         check_edit(edit)
 
         async def plan(tree: Tree) -> Written:
-            return await self._planning.edit(tree, path, edit, expected, "")
+            return await self._planning.edit(tree, path, edit, expected, "", FileRoom(self._checks))
 
         async with self._turn(namespace, path):
-            return await self._write(namespace, plan, request, FileText(""))
+            return await self._write(namespace, plan, request)
 
     async def _write(
         self,
         namespace: str,
         plan: Callable[[Tree], Awaitable[Written]],
         request: RequestKey | None,
-        sent: FileText,
     ) -> WrittenFile:
-        """Write what is planned, and plan again if files have changed since. `sent` is the content that the
-        caller knows.
-        """
+        """Write what is planned, and plan again if files have changed since."""
 
         async def attempt() -> WrittenFile:
             if request and (receipt := await self._store.find_receipt(namespace, request)):
-                return _written_then(receipt, sent)
+                return _written_of(receipt, degraded_then(receipt))
             tree = await tree_of(self._store, namespace)
             planned = await plan(tree)
             if not planned.created:
@@ -174,11 +172,8 @@ class Files:
 
     async def _write_once(self, tree: Tree, planned: Written, request: RequestKey | None) -> WrittenFile:
         file = planned.file
-        note = [file.text.sha256, file.text.line_count, len(file.text.data), planned.created]
-
-        def complete(added: Added) -> None:
-            added.receipt.note = [*note, planned.start_line]
-
+        text = file.text
+        note = [text.sha256, text.line_count, len(text.data), planned.created, planned.start_line]
         added = await self._items.add(
             tree.namespace,
             file.drafts,
@@ -188,11 +183,11 @@ class Files:
             request=request,
             bounded=True,
             unchanged=unchanged_since(tree) if planned.created else None,
-            complete=complete,
+            remembered=Remembered(note),
         )
         if added.receipt.replayed:
-            return _written_then(added.receipt, file.text)
-        complete(added)
+            return _written_of(added.receipt, degraded_then(added.receipt))
+        added.receipt.note = note
         return _written_of(added.receipt, added.degraded)
 
     # --- renaming and deleting ----------------------------------------------------------------
@@ -209,7 +204,8 @@ class Files:
             receipt = await self._store.find_receipt(namespace, request) if request else None
             if receipt is None:
                 tree = await tree_of(self._store, namespace)
-                planned = await self._planning.rename(tree, path, new_path, expected, "")
+                room = FileRoom(self._checks)
+                planned = await self._planning.rename(tree, path, new_path, expected, "", room)
                 for item in moved_items(planned):
                     if await self._screening.of_update(namespace, item, request, "new_path"):
                         raise WriteRejected("new_path", "needs a review, for which a rename cannot wait")
@@ -303,16 +299,6 @@ def _written_of(receipt: Receipt, degraded: list[Degradation]) -> WrittenFile:
     return WrittenFile(
         version, sha256, line_count, size_bytes, created, start_line, receipt.revision, degraded
     )  # fmt: skip
-
-
-def _written_then(receipt: Receipt, sent: FileText) -> WrittenFile:
-    """Return the answer to a request that was applied before.
-
-    If a review released the write, the receipt has no note, and the answer only what the request says.
-    """
-    if not receipt.note:
-        receipt.note = [sent.sha256, sent.line_count, len(sent.data), False, 1]
-    return _written_of(receipt, degraded_then(receipt))
 
 
 def _lines(file: File, wanted: Range, revision: int) -> ReadLines:

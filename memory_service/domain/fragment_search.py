@@ -14,7 +14,8 @@ from memory_service.domain.knowledge import fragment_bytes
 from memory_service.domain.packing import MISSES_MAX, Budget
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
-from memory_service.domain.retrieval import Page, Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Page, RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store

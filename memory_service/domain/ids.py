@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+
+from memory_service.data_model import ItemKind
 
 _RANDOM_BYTES = 9
 # Random bytes of many ids are drawn at once: the system call releases the GIL, which costs more than the
@@ -14,6 +17,8 @@ _drawn: list[str] = []
 # From 2020 on. Derived ids, such as those of fragments, have numbers appended.
 _MADE = re.compile(r"([0-9a-f]{14})[0-9a-f]{18}(?:\.[0-9]+)*")
 _FIRST_US = 1_577_836_800_000_000
+_OF_SESSION = re.compile(r"session:[0-9a-f]{64}")
+_OF_FILE_FRAGMENT = re.compile(r"[0-9a-f]{32}\.[0-9]+")
 
 
 def new_id(now_us: int) -> str:
@@ -32,3 +37,22 @@ def is_made(text: str, now_us: int) -> bool:
     """
     match = _MADE.fullmatch(text)
     return match is not None and _FIRST_US <= int(match[1], 16) <= now_us
+
+
+def session_item_id(session_id: str) -> str:
+    """Return the id of a session's own item: ids of sessions may be longer than those of items."""
+    return f"session:{hashlib.sha256(session_id.encode()).hexdigest()}"
+
+
+def file_fragment_id(file_id: str, number: int | str) -> str:
+    """Return the id of a fragment of a file."""
+    return f"{file_id}.{number}"
+
+
+def keeper_of(item_id: str, now_us: int) -> ItemKind | None:
+    """Return the kind of item for which the server keeps an id that it derives from another; None: any."""
+    if _OF_SESSION.fullmatch(item_id):
+        return ItemKind.SESSION
+    if _OF_FILE_FRAGMENT.fullmatch(item_id) and is_made(item_id, now_us):
+        return ItemKind.FILE_FRAGMENT
+    return None

@@ -14,7 +14,8 @@ from memory_service.domain.interaction_items import PARTY_TAG, SESSION_TAG, text
 from memory_service.domain.interactions import SENDER_BYTES_MAX, Interaction, Interactions
 from memory_service.domain.packing import Budget
 from memory_service.domain.ranking import Shares
-from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import RetrieveOptions, Selection
 from memory_service.errors import FailedPrecondition, InvalidArgument
 from memory_service.store import Store
 

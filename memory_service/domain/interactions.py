@@ -44,10 +44,11 @@ from memory_service.domain.interaction_items import (
     text_of,
 )
 from memory_service.domain.interaction_pairs import Pair, pair_of
-from memory_service.domain.item_writing import Added
+from memory_service.domain.item_writing import Remembered
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Selection
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.ordering import Ordering
 from memory_service.predicates import Field, FieldName, Predicate
@@ -199,13 +200,9 @@ class Interactions:
             facet=facet,
             provenance=provenance,
         )
-
-        def complete(added: Added) -> None:
-            if original is not None:
-                added.receipt.seen = [(original.id, original.revision)]
-
+        seen = [] if original is None else [(original.id, original.revision)]
         added = await self._items.add(
-            namespace, [draft], fields=("interaction",), request=request, complete=complete
+            namespace, [draft], fields=("interaction",), request=request, remembered=Remembered(seen=seen)
         )
         interaction = Interaction(added.items[0], original)
         if added.receipt.replayed:
@@ -234,6 +231,7 @@ class Interactions:
         checks.name("sender", saying.sender, SENDER_BYTES_MAX)
         self.check_text("content", saying.content)
         checks.item_id(saying.id, required=False)
+        checks.free_id(saying.id, "id", now_us())
         checks.session_id(saying.session_id)
         checks.labels("labels", saying.labels)
         if saying.metadata is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,6 +16,7 @@ from memory_service.data_model import (
     ItemDraft,
     ItemStamp,
     ItemWrite,
+    Json,
     Provenance,
     Receipt,
     RequestKey,
@@ -26,7 +27,7 @@ from memory_service.domain.ids import new_id
 from memory_service.domain.interaction_items import current_facet
 from memory_service.domain.provenance import of_update
 from memory_service.domain.search_text import indexed_speaker, indexed_text
-from memory_service.errors import InvalidArgument
+from memory_service.errors import InvalidArgument, NotFound
 
 UPDATABLE = frozenset(
     (
@@ -34,6 +35,23 @@ UPDATABLE = frozenset(
         "importance", "index",
     )
 )  # fmt: skip
+
+_ANY_CONTENT = TextPart("-")
+_ATTRIBUTES = {
+    "session_id": "session_id",
+    "create_time": "create_us",
+    "expire_time": "expire_us",
+    "ttl": "ttl_us",
+    "labels": "labels",
+    "metadata": "metadata",
+    "embedding": "embedding",
+    "importance": "importance",
+    "index": "index",
+}
+_DEFAULTS: dict[str, object] = {
+    "session_id": "", "create_us": None, "expire_us": None, "ttl_us": None, "labels": {}, "metadata": None,
+    "embedding": None, "importance": None, "index": None,
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -44,6 +62,21 @@ class Added:
     receipt: Receipt
     degraded: list[Degradation] = field(default_factory=list)
 
+
+class Remembered(msgspec.Struct, omit_defaults=True, frozen=True):
+    """What a receipt keeps of a request's answer; a write in quarantine keeps it until its release."""
+
+    note: list[Json] = []
+    seen: list[tuple[str, int]] = []
+    missing_parents: list[str] = []
+
+    def put_into(self, receipt: Receipt) -> None:
+        """Complete the receipt of the write."""
+        receipt.note, receipt.seen = list(self.note), list(self.seen)
+        receipt.missing_parents = list(self.missing_parents)
+
+
+NOTHING_REMEMBERED = Remembered()
 
 Complete = Callable[[Added], None]
 """Completes the receipt of a write with other data of its answer, once the write is done."""
@@ -73,13 +106,29 @@ def write_of(draft: ItemDraft, provenance: Provenance | None, now: int) -> ItemW
         item, indexed_text(item), model, draft.keep_vector, draft.expected_revision, indexed_speaker(item),
         keep_create_us=draft.create_us is None and draft.facet is None, new_id=not draft.id,
         default_ttl=_takes_default_ttl(draft, item),
+        parents_exist=provenance is not None and bool(provenance.parent_ids) and not _is_imported(draft),
     )  # fmt: skip
+
+
+def forget_parents(namespace: str, writes: Sequence[ItemWrite], missing: frozenset[str]) -> None:
+    """Forget missing parents of items. Raises NotFound for an item of which nothing else is left."""
+    for write in writes:
+        before = write.item.provenance
+        if before is None or missing.isdisjoint(before.parent_ids):
+            continue
+        left = tuple(parent for parent in before.parent_ids if parent not in missing)
+        if not left:
+            raise NotFound.item(namespace, before.parent_ids[0])
+        write.item.provenance = msgspec.structs.replace(before, parent_ids=left)
 
 
 def _takes_default_ttl(draft: ItemDraft, item: Item) -> bool:
     """Whether an item expires after the default ttl of its namespace."""
-    imported = draft.provenance is not None and draft.provenance.imported
-    return item.expire_us is None and item.kind in CONVERSATION_KINDS and not imported
+    return item.expire_us is None and item.kind in CONVERSATION_KINDS and not _is_imported(draft)
+
+
+def _is_imported(draft: ItemDraft) -> bool:
+    return draft.provenance is not None and draft.provenance.imported
 
 
 def changed_item(current: Item, draft: ItemDraft, fields: frozenset[str], now: int) -> ItemWrite:
@@ -114,6 +163,17 @@ def check_vector(item: Item | ItemDraft, field: str) -> None:
     """Refuse a vector for an item that searches do not find."""
     if item.index == "":
         raise InvalidArgument(field, "cannot be given for an item whose index is empty")
+
+
+def of_fields(draft: ItemDraft, fields: frozenset[str]) -> ItemDraft:
+    """Return a draft of these fields alone, with valid content even if that is not among them."""
+    taken = dataclasses.replace(draft)
+    if "content" not in fields:
+        taken.content = _ANY_CONTENT
+    for name, attribute in _ATTRIBUTES.items():
+        if name not in fields:
+            setattr(taken, attribute, _DEFAULTS[attribute])
+    return taken
 
 
 def nothing_to_change(draft: ItemDraft, now: int) -> Item:
@@ -163,3 +223,15 @@ def stamped(item: Item, stamp: ItemStamp, provenance: Provenance | None) -> Item
         wire=None,
         framed=None,
     )
+
+
+def written_then(
+    added: Added, drafts: Sequence[ItemDraft]
+) -> Iterator[tuple[Item, ItemDraft, ItemStamp, Provenance]]:
+    """Yield what the first execution of a request wrote, without the items that it skipped."""
+    waiting = added.receipt.written()
+    found = next(waiting, None)
+    for item, draft in zip(added.items, drafts, strict=False):
+        if found is not None and draft.id in ("", found[0].id):
+            yield item, draft, *found
+            found = next(waiting, None)

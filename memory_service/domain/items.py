@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from memory_service.data_model import (
     CONVERSATION_KINDS,
     Item,
     ItemDraft,
-    ItemStamp,
     OnDuplicate,
     Provenance,
     Receipt,
     RequestKey,
     Since,
     StateWrite,
-    TextPart,
 )
 from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
@@ -26,26 +26,34 @@ from memory_service.domain.committing import Committing
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.item_writing import (
+    NOTHING_REMEMBERED,
     Added,
     Complete,
+    Remembered,
     added_of,
     changed_item,
+    forget_parents,
     nothing_to_change,
+    of_fields,
     stamped,
     write_of,
     written_items,
+    written_then,
 )
+from memory_service.domain.late_parents import LateParents
 from memory_service.domain.ordering import to_ordering
 from memory_service.domain.page_tokens import PageTokens
-from memory_service.domain.provenance import Attribution, attribute_states, provenance_again
+from memory_service.domain.provenance import Attribution, attribute_states, missing_parents, provenance_again
 from memory_service.domain.quarantine import Intended
 from memory_service.domain.refreshing import refreshed
 from memory_service.domain.result_pages import PageShape
-from memory_service.domain.retrieval import Page, Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Page, Selection
 from memory_service.domain.screening import Screening
 from memory_service.errors import Conflict, InvalidArgument, LimitExceeded, NotFound
 from memory_service.operations import AddItems, Operation, RemoveItem, RemoveItems, ReplaceItem, SaveStates
 from memory_service.ordering import Ordering
+from memory_service.records.base import ParentsMissing
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import aside, each
@@ -67,7 +75,7 @@ class Items:
         self._store = store
         self._screening = screening
         self.attribution = Attribution(store)
-        self.committing = Committing(store, embedding)
+        self.committing = Committing(store, embedding, checks.limits.delete_items_max)
         self._retrieval = retrieval
         self._checks = checks
         self._tokens = tokens
@@ -98,6 +106,7 @@ class Items:
         bounded: bool = False,
         apart: bool = False,
         unchanged: Since | None = None,
+        remembered: Remembered = NOTHING_REMEMBERED,
         complete: Complete | None = None,
     ) -> Added:
         """Remove items, write items and states, all or none; see `WriteStore.add_items`.
@@ -105,14 +114,15 @@ class Items:
         `derived`: also remove what was made only from the removed items. A held write does not remember it.
         `fields` names each item in errors. `bounded`: the caller limits the number of items itself. If the
         write policy wants a review, everything is put into quarantine, or with `apart` only the items
-        concerned. `complete` is called with the result of a request that is applied for the first time.
+        concerned. `remembered` goes into the receipt, also of a released write. `complete` is called with the
+        result of a request that is applied for the first time.
         """
         self._checks.namespace(namespace)
         if request is not None:
             self._checks.request_id(request.id)
         self.check_batch(0 if bounded else len(drafts), len(states))
         now = now_us()
-        await each(lambda named: self._checks.draft(*named, now), zip(fields, drafts, strict=True))
+        await each(lambda named: self._checks.new_draft(*named, now), zip(fields, drafts, strict=True))
         for at, state in enumerate(states):
             self._check_state(f"states[{at}]", state)
         # An import may restore the items of every service.
@@ -120,22 +130,51 @@ class Items:
             await self._check_replaceable(namespace, drafts, fields)
         await self.check_dimensions(namespace, drafts, fields)
         await self.check_room(namespace, len(drafts) - len(removals), request)
-        provenances = await self.attribution.of_drafts(namespace, drafts, fields, request)
         attribute_states(states)
+        intended = Intended([], removals, on_duplicate, request, remembered)
+        for attempt in range(TRIES):
+            try:
+                return await self._add_once(
+                    namespace, drafts, fields, states, intended, now,
+                    derived=derived, apart=apart, unchanged=unchanged, complete=complete,
+                )  # fmt: skip
+            except ParentsMissing as missing:
+                # A parent was removed after its trust was read.
+                lost = missing
+            await pause_after(attempt)
+        raise lost
+
+    async def _add_once(
+        self,
+        namespace: str,
+        drafts: Sequence[ItemDraft],
+        fields: Sequence[str],
+        states: Sequence[StateWrite],
+        intended: Intended,
+        now: int,
+        *,
+        derived: bool,
+        apart: bool,
+        unchanged: Since | None,
+        complete: Complete | None,
+    ) -> Added:
+        """Write checked items and states. Raises ParentsMissing."""
+        request = intended.request
+        provenances = await self.attribution.of_drafts(namespace, drafts, fields, request)
         reasons = await self._screening.of_drafts(namespace, drafts, provenances, fields, states, request)
         attributed = zip(drafts, provenances, strict=True)
         writes = await each(lambda draft: write_of(*draft, now), attributed)
         quarantined: list[Degradation] = []
+        intended = dataclasses.replace(intended, writes=writes)
+        if request is not None and (missing := missing_parents(drafts, provenances)):
+            intended.remembered = msgspec.structs.replace(intended.remembered, missing_parents=missing)
         if reasons and not apart:
-            return await self._put_aside(
-                namespace, Intended(writes, removals, on_duplicate, request), next(iter(reasons.values()))
-            )
+            return await self._put_aside(namespace, intended, next(iter(reasons.values())))
         if reasons:
             quarantined = await self._screening.quarantine.put_apart(
-                namespace, [writes[at] for at in reasons], list(reasons.values()), on_duplicate
+                namespace, [writes[at] for at in reasons], list(reasons.values()), intended.on_duplicate
             )
-            writes = [write for at, write in enumerate(writes) if at not in reasons]
-        intended = Intended(writes, removals, on_duplicate, request)
+            intended.writes = [write for at, write in enumerate(writes) if at not in reasons]
         added = await self._write_all(
             namespace, intended, states, derived=derived, unchanged=unchanged, complete=complete
         )
@@ -150,9 +189,10 @@ class Items:
         A service's data of an item depends on the state at that time, so it is read from the stored item if
         that exists.
         """
-        again = list(_written_then(added, drafts))
+        again = list(written_then(added, drafts))
+        missing = added.receipt.missing_parents
         added.items = [
-            stamped(item, stamp, provenance_again(draft.provenance, writing))
+            stamped(item, stamp, provenance_again(draft.provenance, writing, missing))
             for item, draft, stamp, writing in again
         ]
         own = [(stamp.id, stamp.revision) for _, draft, stamp, _ in again if draft.facet]
@@ -170,6 +210,10 @@ class Items:
             if not item.expired(now_us()):
                 check_own(item, f"{named[item.id]}.id")
 
+    def late_parents(self, namespace: str) -> LateParents:
+        """Return what links the items of an import."""
+        return LateParents(self._store, namespace)
+
     async def provenance_of(self, namespace: str, draft: ItemDraft) -> Provenance | None:
         """Return the provenance that an item would have if it were added now. Raises InvalidArgument."""
         (provenance,) = await self.attribution.of_drafts(namespace, [draft], ["item"], None)
@@ -182,10 +226,16 @@ class Items:
         return Added(items, Receipt(info.revision if info else 0), [degradation])
 
     async def release(self, namespace: str, held_id: str) -> Added:
-        """Apply a quarantined write now. Raises NotFound, and what the write raises."""
+        """Apply a quarantined write now. Raises NotFound, also for an item whose parents were all removed
+        since then, and what the write raises.
+        """
         intended = await self._screening.quarantine.intended(namespace, held_id)
         await self.check_room(namespace, len(intended.writes) - len(intended.removals), intended.request)
-        return await self._write_all(namespace, intended, released=held_id)
+        while True:
+            try:
+                return await self._write_all(namespace, intended, released=held_id)
+            except ParentsMissing as missing:
+                forget_parents(namespace, intended.writes, missing.ids)
 
     async def _write_all(
         self,
@@ -207,6 +257,7 @@ class Items:
             operations.append(SaveStates(states, intended.on_duplicate))
 
         def note(receipt: Receipt, degraded: list[Degradation]) -> None:
+            intended.remembered.put_into(receipt)
             if complete is not None:
                 complete(Added(written_items(writes, receipt), receipt, degraded))
 
@@ -360,14 +411,7 @@ class Items:
         """Check the changed fields, as if an item were added with them alone."""
         if not fields:
             raise InvalidArgument(f"{prefix}update_mask", "names no field to change")
-        taken = dataclasses.replace(draft)
-        if "content" not in fields:
-            # A valid placeholder for content that is not checked.
-            taken.content = _ANY_CONTENT
-        for name, attribute in _ATTRIBUTES.items():
-            if name not in fields:
-                setattr(taken, attribute, _DEFAULTS[attribute])
-        self._checks.draft(f"{prefix}item", taken, now_us())
+        self._checks.draft(f"{prefix}item", of_fields(draft, fields), now_us())
 
     async def _update_once(
         self,
@@ -445,36 +489,6 @@ class Items:
         if request is None and await self._store.namespace(namespace) is None:
             return Receipt(0)
         return await self._store.reset(namespace, request=request, by=present_caller())
-
-
-_ANY_CONTENT = TextPart("-")
-_ATTRIBUTES = {
-    "session_id": "session_id",
-    "create_time": "create_us",
-    "expire_time": "expire_us",
-    "ttl": "ttl_us",
-    "labels": "labels",
-    "metadata": "metadata",
-    "embedding": "embedding",
-    "importance": "importance",
-    "index": "index",
-}
-_DEFAULTS: dict[str, object] = {
-    "session_id": "", "create_us": None, "expire_us": None, "ttl_us": None, "labels": {}, "metadata": None,
-    "embedding": None, "importance": None, "index": None,
-}  # fmt: skip
-
-
-def _written_then(
-    added: Added, drafts: Sequence[ItemDraft]
-) -> Iterator[tuple[Item, ItemDraft, ItemStamp, Provenance]]:
-    """Yield what the first execution of a request wrote, without the items that it skipped."""
-    waiting = added.receipt.written()
-    found = next(waiting, None)
-    for item, draft in zip(added.items, drafts, strict=False):
-        if found is not None and draft.id in ("", found[0].id):
-            yield item, draft, *found
-            found = next(waiting, None)
 
 
 def check_own(item: Item, field: str) -> None:

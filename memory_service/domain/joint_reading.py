@@ -76,11 +76,13 @@ class JointReading(Reading):
         return info.model == whole.model and info.dimension in (0, whole.dimension)
 
     async def load_items(
-        self, positions: Sequence[int], *, with_embedding: bool = False
+        self, positions: Sequence[int], *, with_embedding: bool = False, with_content: bool = True
     ) -> list[Item | None]:
         found: dict[int, Item | None] = {}
         for number, its in _by_namespace(positions).items():
-            items = await self._readings[number].load_items(its, with_embedding=with_embedding)
+            items = await self._readings[number].load_items(
+                its, with_embedding=with_embedding, with_content=with_content
+            )
             for position, item in zip(its, items, strict=True):
                 key = number << _SHIFT | position
                 found[key] = (

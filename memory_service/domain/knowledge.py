@@ -22,12 +22,14 @@ from memory_service.domain.documents import (
     fragment_of,
 )
 from memory_service.domain.embedding import Degradation, TextEmbedding
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.ids import new_id
 from memory_service.domain.item_writing import Complete, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import provenance_again, provenance_bytes
-from memory_service.domain.retrieval import Retrieval, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.screening import Screening
 from memory_service.domain.splitting import Piece, Split, split_text
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, NotFound
@@ -81,6 +83,7 @@ class Knowledge:
         store: Store,
         embedding: TextEmbedding,
         checks: Checks,
+        filters: FilterLanguage,
         tokens: PageTokens,
         screening: Screening,
         document_bytes: Callable[[Document], int],
@@ -92,7 +95,7 @@ class Knowledge:
         self._tokens = tokens
         self._document_bytes = document_bytes
         # Size pages by what is sent, which is less than the whole text of a document.
-        self.retrieval = Retrieval(store, embedding, checks, tokens, self._answer_bytes)
+        self.retrieval = Retrieval(store, embedding, checks, filters, tokens, self._answer_bytes)
         self._items = Items(store, embedding, self.retrieval, checks, tokens, screening)
         self.split = split or Split()
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()

@@ -51,14 +51,29 @@ def provenance_bytes(provenance: Provenance | None) -> int:
     return _PROVENANCE_BYTES + sum(len(text.encode()) + 3 for text in texts)
 
 
-def provenance_again(said: ProvenanceDraft | None, writing: Provenance) -> Provenance | None:
+def missing_parents(drafts: Sequence[ItemDraft], provenances: Sequence[Provenance | None]) -> list[str]:
+    """Return the parents that lenient claims name and that did not exist."""
+    missing: dict[str, None] = {}
+    for draft, provenance in zip(drafts, provenances, strict=True):
+        if draft.provenance is not None and draft.provenance.lenient:
+            known = (provenance or UNATTRIBUTED).parent_ids
+            if len(known) < _PARENTS_KEPT_MAX:
+                missing.update(
+                    (parent, None) for parent in draft.provenance.parent_ids if parent not in known
+                )
+    return list(missing)
+
+
+def provenance_again(
+    said: ProvenanceDraft | None, writing: Provenance, missing: Sequence[str] = ()
+) -> Provenance | None:
     """Return the provenance of an item for a repeated request with the same claims.
 
-    `writing` holds its writer and trust. Which lenient parents existed is unknown.
+    `writing` holds its writer and trust; `missing` names the parents that did not exist.
     """
     if said is None:
         return _kept(writing)
-    parents = () if said.lenient else said.parent_ids[:_PARENTS_KEPT_MAX]
+    parents = tuple(parent for parent in said.parent_ids if parent not in missing)[:_PARENTS_KEPT_MAX]
     return _kept(
         msgspec.structs.replace(
             writing, source=said.source, source_uri=said.source_uri, parent_ids=parents, model=said.model

@@ -24,6 +24,7 @@ from memory_service.data_model import (
 from memory_service.domain.checks import Checks
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ids import new_id
+from memory_service.domain.item_writing import NOTHING_REMEMBERED, Remembered
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.search_text import indexed_speaker, indexed_text
 from memory_service.errors import AlreadyExists, Conflict, LimitExceeded, NotFound
@@ -49,12 +50,14 @@ class _HeldItem(msgspec.Struct, omit_defaults=True):
     keep_vector: bool = False
     expected_revision: int | None = None
     index: str | None = None
+    parents_exist: bool = False
 
 
 class _Body(msgspec.Struct, omit_defaults=True):
     items: list[_HeldItem]
     removals: list[str] = []
     on_duplicate: OnDuplicate = OnDuplicate.FAIL
+    remembered: Remembered = NOTHING_REMEMBERED
 
 
 _encode = msgspec.json.Encoder().encode
@@ -69,6 +72,7 @@ class Intended:
     removals: Sequence[str] = ()
     on_duplicate: OnDuplicate = OnDuplicate.FAIL
     request: RequestKey | None = None
+    remembered: Remembered = NOTHING_REMEMBERED
 
 
 @dataclass(slots=True)
@@ -186,7 +190,7 @@ def _held(intended: Intended, reason: str, now: int, keep_us: int) -> HeldWrite:
     items = [_held_item(write) for write in intended.writes]
     ends = [item.expire_us for item in items]
     latest = max((end for end in ends if end is not None), default=now) if None not in ends else now + keep_us
-    body = _Body(items, list(intended.removals), intended.on_duplicate)
+    body = _Body(items, list(intended.removals), intended.on_duplicate, intended.remembered)
     return HeldWrite(
         new_id(now), reason, _encode(body), now, min(latest, now + keep_us),
         caller.name, caller.credential_id, intended.request,
@@ -199,14 +203,14 @@ def _held_item(write: ItemWrite) -> _HeldItem:
     return _HeldItem(
         item.id, item.content, item.create_us, item.session_id, item.expire_us, item.labels, item.metadata,
         vector, item.facet, item.importance, item.provenance, write.keep_vector, write.expected_revision,
-        item.index,
+        item.index, write.parents_exist,
     )  # fmt: skip
 
 
 def _intended(held: HeldWrite) -> Intended:
     body = _decode(held.body)
     writes = [_write_of(item, held.held_us) for item in body.items]
-    return Intended(writes, body.removals, body.on_duplicate, held.request)
+    return Intended(writes, body.removals, body.on_duplicate, held.request, body.remembered)
 
 
 def _write_of(kept: _HeldItem, held_us: int) -> ItemWrite:
@@ -222,5 +226,5 @@ def _write_of(kept: _HeldItem, held_us: int) -> ItemWrite:
     )  # fmt: skip
     return ItemWrite(
         item, indexed_text(item), CLIENT_MODEL if vector is not None else "",
-        kept.keep_vector, kept.expected_revision, indexed_speaker(item),
+        kept.keep_vector, kept.expected_revision, indexed_speaker(item), parents_exist=kept.parents_exist,
     )  # fmt: skip

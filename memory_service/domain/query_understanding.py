@@ -12,17 +12,17 @@ from collections import OrderedDict
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 import msgspec
-import structlog
 
 from memory_service.domain.time_zones import local_day, zone_of
 from memory_service.indexes.analysis import fold, words_of
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.log_causes import cause_of
 from memory_service.runtime.yielding import aside
 
 Span = tuple[int, int]
 """From one time in microseconds to before another."""
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 # How much of a text is read: times and quotations stand in questions, which are short.
 _TIME_CHARS_MAX = 400

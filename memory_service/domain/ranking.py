@@ -100,22 +100,6 @@ class Ranked(msgspec.Struct):
             self.order = [pair for pair, its in zip(self.order, found, strict=True) if its >= min_relevance]
 
 
-def merged(found: Sequence[Hits]) -> Hits:
-    """Merge the hits of several searches by the same channels, each item once."""
-    places: dict[int, tuple[Hits, int]] = {}
-    for hits in found:
-        for at, position in enumerate(hits.positions):
-            places.setdefault(position, (hits, at))
-    whole = Hits(list(places))
-    for name in ("vector_scores", "lexical_scores", "create_us", "importances", "use_counts", "word_shares"):
-        # A search that finds nothing may lack its columns.
-        columns = [(getattr(hits, name), at) for hits, at in places.values()]
-        if columns and columns[0][0] is not None:
-            setattr(whole, name, [column[at] for column, at in columns])
-    whole.named = [hits.named is not None and hits.named[at] for hits, at in places.values()]
-    return whole
-
-
 def rank(
     hits: Hits,
     scoring: Scoring,

@@ -17,7 +17,7 @@ from memory_service.domain.documents import Document, DocumentDraft, Fragment, d
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.item_writing import degraded_then
 from memory_service.domain.knowledge import Knowledge, WrittenDocument
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.splitting import Split
 from memory_service.errors import AlreadyExists, InvalidArgument, MemoryServiceError, NotFound
 from memory_service.runtime.caller import present_caller

@@ -20,19 +20,19 @@ from memory_service.data_model import (
     Receipt,
     RequestKey,
     Since,
+    parents_of,
 )
 from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
-from memory_service.domain.ids import new_id
-from memory_service.domain.interaction_items import LINK_TAG, SESSION_TAG, link_of, subjects_of
-from memory_service.domain.item_writing import Added, degraded_then
+from memory_service.domain.ids import new_id, session_item_id
+from memory_service.domain.interaction_items import LINK_TAG, SESSION_TAG, subjects_of
+from memory_service.domain.item_writing import Remembered, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.session_items import (
     KeptSession,
     Session,
     SessionDraft,
     changed,
-    id_of,
 )
 from memory_service.domain.sessions import UPDATABLE, Sessions, WrittenSession
 from memory_service.errors import AlreadyExists, Conflict, InvalidArgument, LimitExceeded, NotFound
@@ -64,11 +64,13 @@ class _Source:
     revision: int
     model: str
     """The model of the namespace's vectors."""
+    outside: set[str]
+    """The items outside the session that items were made from."""
 
     @property
     def unchanged(self) -> Since:
         """The condition that it still is like this."""
-        ids = {item.id for item in self.items} | {id_of(self.session.session_id)}
+        ids = {item.id for item in self.items} | {session_item_id(self.session.session_id)}
         return Since(self.revision, ids=frozenset(ids), removals=False)
 
 
@@ -132,7 +134,14 @@ class SessionForking:
         positions = await reading.scan(wanted, -1, newest=False)
         self._checks.size("session_id", len(positions), "batch_items_max")
         items = await self._load(reading, positions)
-        return _Source(session, items, reading.info.revision, reading.info.model)
+        outside = await self._outside(namespace, fork.session_id, items)
+        return _Source(session, items, reading.info.revision, reading.info.model, outside)
+
+    async def _outside(self, namespace: str, session_id: str, items: Sequence[Item]) -> set[str]:
+        """Return the items outside a session that items were made from."""
+        parents = {parent for item in items for parent in parents_of(item)}
+        found = await self._store.get_items(namespace, list(parents)) if parents else {}
+        return {parent for parent, item in found.items() if item.session_id != session_id}
 
     async def _last_position(self, namespace: str, fork: Fork) -> int | None:
         """Return the position of the last item to copy; None: all. Raises NotFound."""
@@ -174,12 +183,11 @@ class SessionForking:
     ) -> WrittenSession:
         now = now_us()
         session_id = fork.new_session_id or new_id(now)
-        ids = {item.id: new_id(now) for item in source.items}
+        # Other parents are forgotten: a deletion of the session would remove the copies, too.
+        ids = {parent: parent for parent in source.outside}
+        ids |= {item.id: new_id(now) for item in source.items}
         own = _own_item(session_id, source)
         drafts = [own, *(_copied(item, session_id, ids, source.model) for item in source.items)]
-
-        def note(added: Added) -> None:
-            added.receipt.note = [session_id]
 
         added = await self._items.add(
             namespace,
@@ -188,7 +196,7 @@ class SessionForking:
             request=request,
             bounded=True,
             unchanged=source.unchanged,
-            complete=note,
+            remembered=Remembered([session_id]),
         )
         if added.receipt.replayed:
             return await self._forked_then(namespace, added.receipt)
@@ -222,9 +230,9 @@ def _own_item(session_id: str, source: _Source) -> ItemDraft:
 
 
 def _copied(item: Item, session_id: str, ids: Mapping[str, str], model: str) -> ItemDraft:
-    """Return a copy of an item for another session; `ids` are the new ids of the items copied with it."""
+    """Return a copy of an item for another session; `ids` are the ids that its parents have for it."""
     said = item.provenance or UNATTRIBUTED
-    parents = tuple(ids.get(parent, parent) for parent in said.parent_ids)
+    parents = tuple(ids[parent] for parent in said.parent_ids if parent in ids)
     return ItemDraft(
         item.content,
         ids[item.id],
@@ -250,8 +258,8 @@ def _facet(item: Item, session_id: str, ids: Mapping[str, str]) -> Facet | None:
     if facet is None:
         return None
     tags, attributes = dict(facet.tags), dict(facet.attributes)
-    if link := link_of(item):
-        tags[LINK_TAG] = ids.get(link, link)
+    if (link := tags.pop(LINK_TAG, "")) in ids:
+        tags[LINK_TAG] = ids[link]
     if SESSION_TAG in tags:
         tags[SESSION_TAG] = session_id
     if subjects := subjects_of(item):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 
 import msgspec
 
 from memory_service.data_model import DataPart, Facet, Item, ItemDraft, ItemKind, Json, SessionCounts
+from memory_service.domain.ids import session_item_id
 
 _TITLE = "title"
 
@@ -71,11 +71,6 @@ class Session:
         return kept if kept.forked_session_id else None
 
 
-def id_of(session_id: str) -> str:
-    """Return the id of a session's own item: ids of sessions may be longer than those of items."""
-    return f"session:{hashlib.sha256(session_id.encode()).hexdigest()}"
-
-
 def title_of(kept: Item | None) -> str:
     """Return the title in a session's own item."""
     title = kept.content.data.get(_TITLE) if kept and isinstance(kept.content, DataPart) else None
@@ -102,7 +97,7 @@ def changed(draft: SessionDraft, fields: frozenset[str], current: Item | None) -
     )
     return ItemDraft(
         DataPart({_TITLE: title} if title else {}),
-        id_of(draft.session_id),
+        session_item_id(draft.session_id),
         draft.session_id,
         labels=dict(labels),
         metadata=metadata,

@@ -10,11 +10,12 @@ from memory_service.domain.answers import live_versions
 from memory_service.domain.checks import Checks
 from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import Degradation
-from memory_service.domain.item_writing import Added, degraded_then, stamped, write_of
+from memory_service.domain.ids import session_item_id
+from memory_service.domain.item_writing import Remembered, degraded_then, stamped, write_of
 from memory_service.domain.items import Items
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.provenance import provenance_again
-from memory_service.domain.session_items import Session, SessionDraft, changed, id_of, kept_of
+from memory_service.domain.session_items import Session, SessionDraft, changed, kept_of
 from memory_service.domain.session_participants import participants_of
 from memory_service.errors import Conflict, InvalidArgument, NotFound
 from memory_service.reading import Reading
@@ -96,9 +97,11 @@ class Sessions:
         sessions, nbytes, part = list[Session](), 0, Part()
         for start in range(0, len(found), _LOADED_AT_ONCE):
             some = found[start : start + _LOADED_AT_ONCE]
-            items = await self._store.get_items(namespace, [id_of(counts.session_id) for counts in some])
+            items = await self._store.get_items(
+                namespace, [session_item_id(counts.session_id) for counts in some]
+            )
             for counts in some:
-                kept = kept_of(items.get(id_of(counts.session_id)), counts.session_id, now_us())
+                kept = kept_of(items.get(session_item_id(counts.session_id)), counts.session_id, now_us())
                 nbytes += _SESSION_BYTES + len(counts.session_id) + (self._item_bytes(kept) if kept else 0)
                 if sessions and nbytes > self._checks.limits.page_bytes_max:
                     return sessions
@@ -132,8 +135,8 @@ class Sessions:
         return Session.of(counts[0], await self._kept(namespace, session_id, now))
 
     async def _kept(self, namespace: str, session_id: str, now: int) -> Item | None:
-        items = await self._store.get_items(namespace, [id_of(session_id)])
-        return kept_of(items.get(id_of(session_id)), session_id, now)
+        items = await self._store.get_items(namespace, [session_item_id(session_id)])
+        return kept_of(items.get(session_item_id(session_id)), session_id, now)
 
     # --- naming -------------------------------------------------------------------------------
 
@@ -185,18 +188,13 @@ class Sessions:
         session: Session,
         request: RequestKey | None,
     ) -> WrittenSession:
-        counts = [session.item_count, session.first_us, session.last_us]
-
-        def note(added: Added) -> None:
-            added.receipt.note = counts
-
         added = await self._items.add(
             namespace,
             [changed(draft, fields, session.kept)],
             fields=["session"],
             on_duplicate=OnDuplicate.REPLACE,
             request=request,
-            complete=note,
+            remembered=Remembered([session.item_count, session.first_us, session.last_us]),
         )
         if added.receipt.replayed:
             return await self._updated_then(namespace, draft, fields, added.receipt)

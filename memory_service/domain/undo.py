@@ -11,8 +11,11 @@ from weakref import WeakValueDictionary
 
 from memory_service.data_model import Receipt, RequestKey, UndoStep, WritesBy
 from memory_service.domain.checks import Checks
+from memory_service.domain.conflicts import TRIES, pause_after
 from memory_service.domain.embedding import TextEmbedding
-from memory_service.errors import InvalidArgument
+from memory_service.domain.file_undo import FilesPlanned, FileUndo
+from memory_service.errors import Conflict, InvalidArgument
+from memory_service.records.base import FilesRestored
 from memory_service.runtime.caller import present_caller
 from memory_service.store import Store
 
@@ -44,7 +47,8 @@ class Undone:
 class Undo:
     """Undoes writes, step by step."""
 
-    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks) -> None:
+    def __init__(self, store: Store, embedding: TextEmbedding, checks: Checks, files: FileUndo) -> None:
+        self._files = files
         self._store = store
         self._embedding = embedding
         self._checks = checks
@@ -76,9 +80,7 @@ class Undo:
         done.unrestorable_count = await self._store.count_removals(namespace, whose)
 
         async def items(after: int) -> UndoStep:
-            return await self._store.undo_items(
-                namespace, whose, after, _AT_ONCE, dry_run=dry_run, by=present_caller()
-            )
+            return await self._undo_items(namespace, whose, after, dry_run=dry_run)
 
         async def states(after: str) -> UndoStep:
             return await self._store.undo_states(
@@ -102,6 +104,27 @@ class Undo:
             if info.pending_count:
                 self._embedding.waiting.add(namespace)
         return done
+
+    async def _undo_items(self, namespace: str, whose: WritesBy, after: int, *, dry_run: bool) -> UndoStep:
+        """Undo some items. Files among them come back with their fragments, at a path that is free."""
+        planned: FilesPlanned | None = None
+        lost: Conflict
+        for attempt in range(TRIES):
+            try:
+                step = await self._store.undo_items(
+                    namespace, whose, after, _AT_ONCE,
+                    dry_run=dry_run, files=planned.files if planned else None, by=present_caller(),
+                )  # fmt: skip
+            except FilesRestored as error:
+                planned, lost = await self._files.plan(namespace, error.files, whose), error
+            except Conflict as error:
+                planned, lost = None, error
+                await pause_after(attempt)
+            else:
+                if planned is not None:
+                    await self._files.clean(namespace, planned)
+                return step
+        raise lost
 
     def _check(self, namespace: str, whose: WritesBy, request: RequestKey | None) -> None:
         self._checks.namespace(namespace)

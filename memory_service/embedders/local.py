@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
 import numpy as np
+from safetensors import safe_open
+from tokenizers import Tokenizer
 
 from memory_service.data_model import Vector
 from memory_service.embedders.base import Embedder
@@ -43,15 +46,16 @@ class LocalEmbedder(Embedder):
     def __init__(self) -> None:
         # One thread per text: the texts are short, and the cores serve other calls.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        import wordllama
-        from wordllama import WordLlama
-
-        # The package looks for its bundled tokenizer in the wrong folder and would then download it, so pass
-        # the right one.
-        folder = Path(wordllama.__file__).parent
-        model = WordLlama.load(cache_dir=folder, disable_download=True, dim=_DIMENSION)
-        self._vectors = np.ascontiguousarray(model.embedding, np.float32)
-        self._tokenizer = model.tokenizer
+        # Read the files of the package without importing it: its imports would take a quarter of a server's
+        # start.
+        package = find_spec("wordllama")
+        assert package is not None
+        assert package.origin is not None
+        folder = Path(package.origin).parent
+        with safe_open(folder / "weights" / "l2_supercat_256.safetensors", framework="np") as weights:
+            self._vectors = np.ascontiguousarray(weights.get_tensor("embedding.weight"), np.float32)
+        file = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+        self._tokenizer = Tokenizer.from_file(str(file))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._known: dict[str, list[int]] = {}

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import structlog
 
 from memory_service.data_model import Vector
 from memory_service.embedders.base import UNKNOWN_SCALE, Embedder, TextsRefused
 from memory_service.embedders.guard import BACKGROUND_TIMEOUT_S, Guard
 from memory_service.errors import Unavailable
 from memory_service.openai_api import ApiFailed, OpenAIApi
+from memory_service.runtime.event_log import EventLog
 
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 # Unrelated texts are this similar to text-embedding-ada-002.
@@ -22,7 +22,7 @@ _TEXTS_PER_CALL = 256
 _CHARS_PER_TEXT = 24_000
 # Statuses for an invalid request, as opposed to a wrong key or model name.
 _REFUSALS = (400, 413, 422)
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class OpenAIEmbedder(Embedder):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
-import structlog
 
 from memory_service.decisions import FailureReason, Usage
 from memory_service.llms.answers import Answered, Answers, Question
@@ -24,11 +23,12 @@ from memory_service.llms.standing import FAILURES_MAX, PAUSE_S, Standing, Standi
 from memory_service.openai_api import ApiFailed, OpenAIApi
 from memory_service.runtime.breaker import Breaker
 from memory_service.runtime.caller import Holder, Owner
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.yielding import aside
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 @dataclass(frozen=True)

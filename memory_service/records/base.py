@@ -29,12 +29,13 @@ For all methods:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_service.data_model import (
     Change,
+    Facet,
     HeldWrite,
     Item,
     ItemWrite,
@@ -50,7 +51,7 @@ from memory_service.data_model import (
     VectorFill,
     WritesBy,
 )
-from memory_service.errors import Conflict, FailedPrecondition, Unsupported
+from memory_service.errors import Conflict, FailedPrecondition, LimitExceeded, Unsupported
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -81,6 +82,43 @@ class FactsDerived(Conflict):
 
     def __init__(self, ids: Collection[str]) -> None:
         super().__init__("REVISION_MISMATCH", "facts about users were derived from the items to delete")
+        self.ids = frozenset(ids)
+
+
+class FilesRestored(Conflict):
+    """An undo would restore files for which its caller has no plan."""
+
+    def __init__(self, files: Mapping[str, int]) -> None:
+        super().__init__("REVISION_MISMATCH", "files have changed since their undo was planned")
+        self.files = files
+        """The version of each file that the step would restore, by id; 0: it would be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFiles:
+    """How files come back: what services keep with each, by id and version; valid while `unchanged` holds."""
+
+    facets: Mapping[tuple[str, int], Facet]
+    unchanged: Since
+
+
+class TooManyDerived(LimitExceeded):
+    """A write would remove more items as derived than its caller allows."""
+
+    def __init__(self, operation: int, limit: int, count: int, prefix: str = "") -> None:
+        super().__init__(f"{prefix}keep_derived", "delete_items_max", limit, count)
+        self.operation, self._limit, self._count = operation, limit, count
+
+    def of(self, prefix: str) -> TooManyDerived:
+        """Return the error with the prefix that the names of fields have in the caller's request."""
+        return TooManyDerived(self.operation, self._limit, self._count, prefix)
+
+
+class ParentsMissing(Conflict):
+    """Items that a written item was made from do not exist (any more)."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        super().__init__("REVISION_MISMATCH", "items that a new item was made from were removed")
         self.ids = frozenset(ids)
 
 
@@ -118,6 +156,7 @@ class WriteStore(ABC):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         """Apply operations atomically. Every condition is checked against the state before the write, then
@@ -138,6 +177,10 @@ class WriteStore(ABC):
         Before any of this, MUST raise Conflict.revision if a write's `expected_revision` is not its item's
         revision, which is 0 if the item does not exist or has expired.
 
+        If a write has `parents_exist`, MUST raise ParentsMissing, with their ids, unless each parent that its
+        provenance names is an earlier item of the write, or exists and has not expired at the item's
+        update_us. So a concurrent removal with `derived` removes the item too, or comes first and is noticed.
+
         With `default_ttl` an item MUST expire after the default ttl of the namespace's settings, if there is
         one, from its update_us on.
 
@@ -156,7 +199,8 @@ class WriteStore(ABC):
         write names are not removed as derived. Each item removed as derived MUST be a change after those that
         the operation removes itself, in order of position, and MUST be counted in `derived_counts`, by
         operation. MUST raise FactsDerived, with their ids, unless the facts about users among them are those
-        in `facts`: other facts may refer to them. Nothing else, such as expiry or an undo, removes derived
+        in `facts`: other facts may refer to them. MUST raise TooManyDerived, with the operation that exceeds
+        it, if there are more than `derived_max`. Nothing else, such as expiry or an undo, removes derived
         items.
 
         **SaveStates**: MUST raise Conflict if `expected_version` is given and is not the current version; a
@@ -306,6 +350,14 @@ class ItemStore(ABC):
 
         Like `record_uses` it is durable, visible to all reads that begin afterwards, and not a change. Items
         that do not expire, or have expired at `now_us`, and positions without an item are ignored.
+        """
+
+    @abstractmethod
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        """Let items descend from those of their parents that exist now, as if they were written now.
+
+        An import uses it where a parent comes after the item. Like `record_uses` it is durable, and not a
+        change. Items that are gone, or were written since they were read, are ignored.
         """
 
 
@@ -468,6 +520,7 @@ class UndoStore(ABC):
         limit: int,
         *,
         dry_run: bool,
+        files: RestoredFiles | None = None,
         by: Caller = ANYBODY,
     ) -> UndoStep:
         """Undo changes by `whose` to up to `limit` items above a position, atomically, each as one change.
@@ -479,8 +532,14 @@ class UndoStore(ABC):
         version has expired, the item MUST be removed; a document, whose fragments of that
         version are gone, MUST also be removed and reported as unrestorable. If no such version is kept, the
         item MUST stay and be reported. An item overwritten by another writer MUST stay, and be reported if
-        its content still equals one of theirs. All versions of `whose` MUST be forgotten, so that no other
-        undo restores them. With `dry_run`, MUST report the same and change nothing. Undone items are not
+        its content still equals one of theirs, or if it is a file, of which parts may be theirs. All versions
+        of `whose` MUST be forgotten, so that no other undo restores them.
+
+        A file MUST get the facet in `files` for the restored version: its path may be taken, and its
+        fragments are new. Unless it is a dry run, MUST raise FilesRestored and change nothing if one is
+        missing, and Conflict as `WriteStore.write` does with `unchanged`.
+
+        With `dry_run`, MUST report the same and change nothing. Undone items are not
         found again: a repeated undo resumes where an interrupted one ended.
         """
 

@@ -9,6 +9,8 @@ import msgspec
 
 from memory_service.data_model import Content, Item
 
+NO_CONTENT = '{"type":"text","text":""}'
+"""In place of a content that is not read."""
 _INDEXED = '{"index":'
 _json = msgspec.json.Encoder().encode
 _content = msgspec.json.Decoder(Content).decode

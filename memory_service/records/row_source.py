@@ -167,12 +167,18 @@ class FollowedSource(RowSource):
 
     @abstractmethod
     async def load_items(
-        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+        self,
+        info: NamespaceInfo,
+        positions: Sequence[int],
+        *,
+        with_embedding: bool,
+        with_content: bool = True,
     ) -> list[Item | None]:
         """Return the items at these positions, in order; None for items that no longer exist, or if the
         namespace is no longer the one of `info`.
 
         As new as the last published commit. Items are shared: callers must not change them, except `wire`.
+        Without `with_content`, contents are not read, and items have any content.
         """
 
     @abstractmethod

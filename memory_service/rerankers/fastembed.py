@@ -14,16 +14,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import structlog
-
 from memory_service.rerankers.base import CannotLoad, Reranker, RerankerFailed
+from memory_service.runtime.event_log import EventLog
 
 # Most models read 512 tokens, some thousands; longer texts need not be tokenized.
 _TEXT_CHARS_MAX = 8_000
 _QUERY_CHARS_MAX = 2_000
 _TEXTS_PER_BATCH = 16
 _MODEL_FILES = ("onnx/model.onnx", "model.onnx")
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class FastembedReranker(Reranker):

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-import structlog
+from memory_service.runtime.event_log import EventLog
 
 _STEP_NS_MAX = 1_000_000_000
 """A gap up to this is not a jump: the clock follows at once, or waits for the machine's clock."""
 _CLOSED_SHARE = 10
 """A gap is closed by one part in this many of the time that passes."""
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 def _steady_ns() -> int:

@@ -13,11 +13,11 @@ import re
 import signal
 from threading import Lock
 
-import structlog
+from memory_service.runtime.event_log import EventLog
 
 VARIABLE = "MEMORY_SERVICE_FAILPOINTS"
 _ARMED = re.compile(r"(?P<name>[a-z_.]+|\*)=(kill(:(?P<times>[1-9][0-9]*))?|note)")
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class BadFailpoints(ValueError):

@@ -41,8 +41,9 @@ PARAMETERS = {
     "memory_service.v1.AddRequest": ("on_duplicate",),
     "memory_service.v1.BatchAddRequest": ("on_duplicate",),
     "memory_service.v1.ConsolidateMemoriesRequest": ("dry_run",),
+    "memory_service.v1.DeleteDocumentRequest": ("keep_derived",),
     "memory_service.v1.DeleteFileRequest": ("recursive",),
-    "memory_service.v1.DeleteMemoryRequest": ("include_history",),
+    "memory_service.v1.DeleteMemoryRequest": ("include_history", "keep_derived"),
     "memory_service.v1.DeleteRequest": ("keep_derived",),
     "memory_service.v1.DeleteSessionRequest": ("keep_derived",),
     "memory_service.v1.DeleteWhereRequest": ("kinds", "dry_run", "keep_derived"),
@@ -56,6 +57,7 @@ PARAMETERS = {
     "memory_service.v1.RetrieveRequest": ("namespaces",),
     "memory_service.v1.ReviewQuarantinedRequest": ("decision",),
     "memory_service.v1.SaveMemoryRequest": ("on_contradiction",),
+    "memory_service.v1.StoreResponseRequest": ("allow_missing",),
     "memory_service.v1.UpdateNamespaceRequest": ("time_zone", "default_ttl", "update_mask"),
     "memory_service.v1.UndoWritesRequest": ("writer", "credential_id", "any_writer", "since", "dry_run"),
     "memory_service.v1.UpdateSessionRequest": ("allow_missing",),
@@ -107,7 +109,7 @@ def _plan(descriptor: Descriptor) -> tuple[list[FieldDescriptor], list[FieldDesc
 def parameters_of(request: Message) -> dict[str, str]:
     """Return the parameters that a request sets, by name, as JSON.
 
-    An invalid time is left out, because the request will be refused for it.
+    An invalid time, and a path that names no field, are left out: the request will be refused for them.
     """
     names = PARAMETERS.get(request.DESCRIPTOR.full_name, ())
     fields = [field for field, _ in request.ListFields() if field.name in names] if names else []
@@ -125,7 +127,9 @@ def _one_as_text(field: FieldDescriptor, value: Any) -> str:
         known = field.enum_type.values_by_number.get(value)
         return known.name if known else str(value)
     if isinstance(value, FieldMask):
-        return ",".join(value.paths[:_LISTED_MAX])
+        assert field.containing_type is not None  # It is no extension.
+        named = {"*", *field.containing_type.fields_by_name}
+        return ",".join(path for path in value.paths[:_LISTED_MAX] if path in named)
     if field.message_type is not None:
         try:
             return str(value.ToJsonString())

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
-import structlog
 from google.protobuf.message import DecodeError
 
 from memory_service.errors import (
@@ -30,6 +29,7 @@ from memory_service.limits import Limits
 from memory_service.runtime.byte_budget import Held
 from memory_service.runtime.caller import Holder, Owner, present_caller
 from memory_service.runtime.deadline import set_remaining_s
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.yielding import PLACE, give_way
 from memory_service.server.access.access import Access
 from memory_service.server.admission.call_queue import CallQueue, Place
@@ -41,7 +41,7 @@ from memory_service.server.methods import Audit, Method, audit_of
 from memory_service.server.receiving import Receiver, Receiving
 from memory_service.server.request_sizes import RequestSizes
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 # A draining server closes its connections after this time without new calls.
 _QUIET_S = 0.2

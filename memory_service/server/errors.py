@@ -7,18 +7,18 @@ import math
 import uuid
 
 import grpc
-import structlog
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
 from memory_service import errors
+from memory_service.runtime.event_log import EventLog
 
 DOMAIN = "memory_service.v1"
 _DETAILS_KEY = "grpc-status-details-bin"
 # The delay for gRPC's own retries, in milliseconds.
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _NEVER = "-1"
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 Abort = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
 

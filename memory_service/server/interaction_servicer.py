@@ -17,7 +17,7 @@ from memory_service.domain.interaction_items import (
     text_of,
 )
 from memory_service.domain.interactions import Interaction, Interactions, Kept, Saying
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.runtime.yielding import Part
 from memory_service.server.decisions import degradations, fill_explanation
 from memory_service.server.provenance import fill_provenance, to_trust

@@ -27,7 +27,7 @@ from memory_service.data_model import (
 )
 from memory_service.domain.facets import read_facet
 from memory_service.domain.neighbours import Window
-from memory_service.domain.retrieval import Page
+from memory_service.domain.retrieve_options import Page
 from memory_service.errors import InvalidArgument
 from memory_service.server.provenance import fill_provenance, to_said
 from memory_service.server.values import (

@@ -8,7 +8,7 @@ import grpc
 
 from memory_service.domain.fragment_search import FragmentHit, FragmentQuery, FragmentSearch
 from memory_service.domain.knowledge import Knowledge
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.save_command import SaveCommand, Spoken
 from memory_service.errors import InvalidArgument
 from memory_service.runtime.yielding import Part, each

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 import threading
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-import structlog
-
+from memory_service.runtime.event_log import EventLog, fields_of
 from memory_service.runtime.log_causes import cause_of, places_of
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
@@ -24,18 +25,13 @@ def _is_of_interest(record: logging.LogRecord) -> bool:
 def configure_logging(level: str) -> None:
     """Log JSON lines to stderr, including records of libraries and uncaught exceptions."""
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_of_interest)
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _without_values,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-    logging.basicConfig(handlers=[_LibraryHandler()], level=logging.WARNING, force=True)
+    # An error of logging itself would print what it was to log.
+    logging.raiseExceptions = False
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setLevel(level.upper())
+    lines.setFormatter(_JsonLine())
+    logging.basicConfig(handlers=[lines], level=logging.WARNING, force=True)
+    logging.getLogger("memory_service").setLevel(level.upper())
     sys.excepthook = _uncaught
     threading.excepthook = lambda found: _uncaught(found.exc_type, found.exc_value, found.exc_traceback)
 
@@ -46,26 +42,23 @@ def log_of_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
     _log.error("loop_error", exc_info=error) if error else _log.error("loop_error")
 
 
-def _without_values(logger: Any, name: str, event: Any) -> Any:
-    """Replace an exception by its type and locations, without its text and values."""
-    error = event.pop("exc_info", None)
-    if error is True:
-        error = sys.exc_info()[1]
-    if isinstance(error, tuple):
-        error = error[1]
-    if isinstance(error, BaseException):
-        event["exception"] = cause_of(error)
-        event["places"] = places_of(error)
-    return event
+class _JsonLine(logging.Formatter):
+    """Writes an event as JSON, and a record of a library without its text.
 
+    An exception is replaced by its type and locations, without its text and values.
+    """
 
-class _LibraryHandler(logging.Handler):
-    """Logs records of libraries by logger, location and exception, but without their texts."""
-
-    def emit(self, record: logging.LogRecord) -> None:
+    def format(self, record: logging.LogRecord) -> str:
+        event, fields = str(record.msg), fields_of(record)
+        if fields is None:
+            event = "library_message"
+            fields = {"library": record.name, "place": f"{record.module}:{record.lineno} {record.funcName}"}
+        time = datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z")
+        line = {**fields, "event": event, "level": record.levelname.lower(), "timestamp": time}
         error = record.exc_info[1] if record.exc_info else None
-        place = f"{record.module}:{record.lineno} {record.funcName}"
-        _log.log(record.levelno, "library_message", library=record.name, place=place, exc_info=error)
+        if error is not None:
+            line |= {"exception": cause_of(error), "places": places_of(error)}
+        return json.dumps(line, default=repr)
 
 
 def _uncaught(kind: type[BaseException], error: BaseException | None, _: TracebackType | None) -> None:

@@ -14,6 +14,7 @@ from memory_service.domain.deleting import Deleting
 from memory_service.domain.item_writing import Added
 from memory_service.domain.items import Items
 from memory_service.domain.label_values import LabelListing
+from memory_service.domain.late_parents import LateParents
 from memory_service.domain.retrieval import Retrieval
 from memory_service.domain.states import States
 from memory_service.domain.versions import Versions
@@ -126,15 +127,19 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         key: RequestKey | None = None,
         states: Sequence[StateWrite] = (),
         on_duplicate: OnDuplicate = OnDuplicate.FAIL,
-        with_facets: bool = False,
+        late: LateParents | None = None,
     ) -> Added:
+        """Add items; with `late`, as an import."""
         fields = [f"items[{at}]" for at in range(len(items))]
-        to = _to_imported if with_facets else to_draft
+        to = _to_imported if late else to_draft
         drafts = await each(lambda named: to(*named), zip(fields, items, strict=True))
-        return await self._items.add(
+        added = await self._items.add(
             namespace, drafts, fields=fields, states=states, on_duplicate=on_duplicate, request=key,
-            apart=with_facets,
+            apart=late is not None,
         )  # fmt: skip
+        if late:
+            await late.imported(drafts)
+        return added
 
     async def Import(
         self, request_iterator: AsyncIterator[pb.ImportRequest], context: Context
@@ -148,9 +153,10 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
                     request.namespace,
                     to_on_duplicate("on_duplicate", request.on_duplicate),
                 )
+                late = self._items.late_parents(namespace)
             elif request.namespace not in ("", namespace):
                 raise InvalidArgument("namespace", "may not change within an import")
-            await self._import_batch(namespace, request, on_duplicate, response)
+            await self._import_batch(namespace, request, on_duplicate, late, response)
         if not namespace:
             raise InvalidArgument("namespace", "is required")
         return response
@@ -160,6 +166,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         namespace: str,
         request: pb.ImportRequest,
         on_duplicate: OnDuplicate,
+        late: LateParents,
         response: pb.ImportResponse,
     ) -> None:
         self._items.check_batch(len(request.items), len(request.states))
@@ -172,9 +179,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         states = await each(lambda named: to_state_write(f"states[{named[0]}]", named[1]), enumerate(entries))
         if not items and not states:
             return
-        added = await self._add_all(
-            namespace, items, states=states, on_duplicate=on_duplicate, with_facets=True
-        )
+        added = await self._add_all(namespace, items, states=states, on_duplicate=on_duplicate, late=late)
         receipt = added.receipt
         response.imported_count += len(receipt.items)
         response.skipped_count += receipt.skipped_count

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory_service.limits import Limits
 from memory_service.runtime.caller import EVERYWHERE, Role
 
 
@@ -66,8 +67,17 @@ def _refreshing(request: Any) -> frozenset[Role]:
     return _WRITE_MORE if request.refresh_ttl else _NOTHING_MORE
 
 
+def _counting(request: Any) -> frozenset[Role]:
+    # The count shows which contents and labels there are, without a trace.
+    return _READ_MORE if request.dry_run else _NOTHING_MORE
+
+
+# The domain refuses a request with more, so those need neither a check nor a count.
+_JOINED_MAX = Limits().search_namespaces_max
+
+
 def _joined_namespaces(request: Any) -> Sequence[str]:
-    names: Sequence[str] = request.namespaces
+    names: Sequence[str] = request.namespaces[:_JOINED_MAX]
     return names
 
 
@@ -122,7 +132,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Method]] = {
         # It returns the whole item, of which the request may have set one field.
         "Update": _READ_WRITE,
         "Delete": _FORGET,
-        "DeleteWhere": _FORGET,
+        "DeleteWhere": Method(Audit.AHEAD, frozenset({Role.FORGET}), added=_counting),
         # Audited ahead of its effect, because it may delete.
         "BatchWrite": Method(Audit.AHEAD, _WRITE_MORE, added=_in_a_batch),
         "Reset": _FORGET,

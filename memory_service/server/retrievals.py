@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_service.domain.neighbours import Window
 from memory_service.domain.query_options import NO_OPTIONS, QueryOptions
 from memory_service.domain.ranking import ScoreWeights
-from memory_service.domain.retrieval import Page, RetrieveOptions
+from memory_service.domain.retrieve_options import Page, RetrieveOptions
 from memory_service.server.decisions import fill_explanation
 from memory_service.server.items import fill_item, to_vector
 from memory_service.server.requests import optional, to_mode

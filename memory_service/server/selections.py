@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memory_service.data_model import ItemKind, OnDuplicate
 from memory_service.domain.item_writing import UPDATABLE
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.errors import InvalidArgument
 from memory_service.server.provenance import to_sources
 from memory_service.server.values import to_labels, to_paths, to_us

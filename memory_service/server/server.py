@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import grpc
-import structlog
 from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 
@@ -27,6 +26,7 @@ from memory_service.policies.base import CannotLoadPolicy, WritePolicy
 from memory_service.records.base import CannotOpen
 from memory_service.records.folder_lock import locked_folder
 from memory_service.rerankers.base import CannotLoad, Reranker
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.files import make_folder, write_whole
 from memory_service.server.access.access import Access
 from memory_service.server.access.opening import open_access
@@ -45,7 +45,7 @@ from memory_service.store import Store
 _STREAMS_GRACE_S = 0.5
 # How long a stopping server rejects calls itself before gRPC closes the connections.
 _REFUSING_S = 0.5
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 def open_store(config: Config) -> Store:

@@ -26,8 +26,10 @@ from memory_service.domain.file_items import answer_bytes
 from memory_service.domain.file_listing import FileListing
 from memory_service.domain.file_planning import FilePlanning
 from memory_service.domain.file_search import FileSearch
+from memory_service.domain.file_undo import FileUndo
 from memory_service.domain.file_versions import FileVersions
 from memory_service.domain.files import Files
+from memory_service.domain.filter_language import FilterLanguage
 from memory_service.domain.fragment_search import FragmentSearch
 from memory_service.domain.interaction_context import InteractionContext
 from memory_service.domain.interactions import Interactions
@@ -103,13 +105,17 @@ class Services:
         self._checks = Checks(config.limits)
         self._embedding = TextEmbedding(embedder)
         reranking = Reranking(reranker, config.reranker_timeout_s)
-        self._retrieval = Retrieval(store, self._embedding, self._checks, tokens, item_bytes, reranking)
+        # One for all: building a parser takes longer than everything else here.
+        self._filters = filters = FilterLanguage(config.limits)
+        self._retrieval = Retrieval(
+            store, self._embedding, self._checks, filters, tokens, item_bytes, reranking
+        )
         self._quarantine = Quarantine(store, self._checks, tokens, config.quarantine_days)
         self._screening = screening = Screening(store, policy, self._quarantine)
         self._items = Items(store, self._embedding, self._retrieval, self._checks, tokens, screening)
         self._states = States(store, self._checks, tokens, state_bytes, screening)
-        split = Split(config.fragment_characters, config.fragment_overlap)
-        self._file_planning = planning = FilePlanning(self._items, self._checks, split)
+        self._split = Split(config.fragment_characters, config.fragment_overlap)
+        self._file_planning = planning = FilePlanning(self._items, self._checks, self._split)
         self._file_batches = FileBatches(store, self._items, planning, self._checks, screening)
         self.administration = Administration(store, self._embedding, self._checks, tokens, config.sweep_s)
         self.backfill = Backfill(store, self._embedding, config.embedder_pause_s)
@@ -140,7 +146,8 @@ class Services:
         info = ServerInfo(
             self._name, self._config.store, self._embedder, self._llm, self._config.limits, self._reranker
         )
-        undo = Undo(self._store, self._embedding, self._checks)
+        files = FileUndo(self._store, self._items.committing, self._checks, self._split)
+        undo = Undo(self._store, self._embedding, self._checks, files)
         settings = Settings(self._store, self._checks)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(
             AdminServicer(
@@ -204,7 +211,7 @@ class Services:
 
     def _files(self) -> FileServicer:
         store, checks, tokens = self._store, self._checks, self._tokens
-        retrieval = Retrieval(store, self._embedding, checks, tokens, answer_bytes)
+        retrieval = Retrieval(store, self._embedding, checks, self._filters, tokens, answer_bytes)
         return FileServicer(
             Files(store, self._items, self._file_planning, checks, self._screening),
             FileListing(store, checks, tokens),
@@ -214,8 +221,16 @@ class Services:
 
     def _knowledge(self) -> KnowledgeServicer:
         config, store, checks, tokens = self._config, self._store, self._checks, self._tokens
-        split = Split(config.fragment_characters, config.fragment_overlap)
-        knowledge = Knowledge(store, self._embedding, checks, tokens, self._screening, document_bytes, split)
+        knowledge = Knowledge(
+            store,
+            self._embedding,
+            checks,
+            self._filters,
+            tokens,
+            self._screening,
+            document_bytes,
+            self._split,
+        )
         command = SaveCommand(
             store,
             knowledge,

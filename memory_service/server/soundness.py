@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-import structlog
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio as health_aio
 
 from memory_service.audit.log import AuditLog
+from memory_service.runtime.event_log import EventLog
 from memory_service.server.methods import SERVICES
 from memory_service.store import Store
 
 LOOK_EVERY_S = 1.0
 """Interval of the checks. Writes do not depend on it: they fail on their own."""
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 async def tell_health(health: health_aio.HealthServicer, *, serving: bool) -> None:

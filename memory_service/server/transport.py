@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import structlog
 
 from memory_service.config import BadConfig, Config, is_socket_file
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.secret_files import OpenToOthers, read_secret
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 def check_transport(config: Config) -> None:

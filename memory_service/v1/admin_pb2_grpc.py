@@ -187,7 +187,8 @@ class AdminServiceServicer(object):
     def ReviewQuarantined(self, request, context):
         """ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
         original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
-        example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
+        example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine. If all items that an
+        item names as parents were removed meanwhile, it is not released: ITEM_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -109,7 +109,8 @@ class SessionServiceServicer(object):
     def ForkSession(self, request, context):
         """ForkSession copies a session, or its beginning, to a new one, atomically. The copies have new ids, and
         the order, times, labels, metadata and vectors of the items that they were made from. Later changes of
-        one session do not affect the other. At most 1000 items, and 16 MiB.
+        one session do not affect the other. The copies name each other as parents; parents outside the session
+        stay, parents in it that are not copied are left out. At most 1000 items, and 16 MiB.
         Errors: SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS, ITEM_NOT_FOUND, LIMIT_EXCEEDED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -11,8 +11,6 @@ from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import structlog
-
 from memory_service.data_model import NamespaceInfo
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.frozen_view import ViewCopy
@@ -23,13 +21,14 @@ from memory_service.indexes.view import NamespaceView
 from memory_service.predicates import Field
 from memory_service.records.effects import Effect
 from memory_service.records.row_source import RowSource
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.yielding import aside, give_way
 from memory_service.views.loading import load_view, read_columns
 from memory_service.views.refresh import stale_after
 from memory_service.views.snapshots import Snapshot, Snapshots
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 _WEIGH_AFTER_WRITES = 256
 _SAVE_AT_GROWTH = 1.5

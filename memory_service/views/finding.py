@@ -104,9 +104,11 @@ class _ViewReading(Reading):
         self._views, self._namespace, self.info = views, namespace, info
 
     async def load_items(
-        self, positions: Sequence[int], *, with_embedding: bool = False
+        self, positions: Sequence[int], *, with_embedding: bool = False, with_content: bool = True
     ) -> list[Item | None]:
-        return await self._views.source.load_items(self.info, positions, with_embedding=with_embedding)
+        return await self._views.source.load_items(
+            self.info, positions, with_embedding=with_embedding, with_content=with_content
+        )
 
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
         view = await self._views.cache.get(self._namespace, column_fields(item_filter.predicate))

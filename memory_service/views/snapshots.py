@@ -16,13 +16,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from memory_service.data_key import DataKey
 from memory_service.indexes.distinct_graph import DistinctGraph, Linked
 from memory_service.indexes.frozen_view import FrozenView, ViewCopy
 from memory_service.indexes.hnsw import HnswGraph
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.files import checksum, make_folder, sync
 from memory_service.runtime.log_causes import cause_of, places_of
@@ -34,7 +34,7 @@ from memory_service.views.sealed_files import SealedFiles
 FORMAT = 2
 NO_HASH = np.uint64(0)
 """Replaces the hash of a group whose vectors are all deleted."""
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class _File(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -25,7 +26,7 @@ from memory_service.data_model import (
     WritesBy,
 )
 from memory_service.operations import AddItems, Operation, RemoveAt, RemoveItem, RemoveItems, ReplaceItem
-from memory_service.records.base import FactsDerived
+from memory_service.records.base import FactsDerived, ParentsMissing, TooManyDerived
 from memory_service.runtime.caller import Caller
 from memory_service.runtime.clock import now_us
 from memory_service.store import Store
@@ -36,6 +37,11 @@ FACT = Facet(ItemKind.USER_MEMORY)
 def made_of(item_id: str, *parents: str, **fields: Any) -> ItemWrite:
     """Return a write of an item that was made from others."""
     return build_write(item_id, "derived", provenance=Provenance("ada", parent_ids=parents), **fields)
+
+
+def of_existing(item_id: str, *parents: str, **fields: Any) -> ItemWrite:
+    """Likewise, if these exist."""
+    return dataclasses.replace(made_of(item_id, *parents, **fields), parents_exist=True)
 
 
 def answer_to(item_id: str, message_id: str) -> ItemWrite:
@@ -251,6 +257,93 @@ async def test_a_restart_remembers_which_items_were_made_from_which(stores: Stor
     assert "child" not in await store.get_items(NS, ["child"])
 
 
+async def test_an_item_whose_parents_must_exist_is_not_written_without_one(store: Store) -> None:
+    ended = build_write("ended", expire_us=NOW + SECOND)
+    await store.add_items(NS, [build_write("root"), build_write("other"), ended])
+    await store.delete_item(NS, "other", now_us=NOW)
+    revision = (await store.namespace(NS)).revision  # type: ignore[union-attr]
+    for parents, missing, at_us in (
+        (["root", "other"], {"other"}, NOW),
+        (["root", "never"], {"never"}, NOW),
+        (["root", "ended", "other"], {"ended", "other"}, NOW + SECOND),
+        (["child"], {"child"}, NOW),
+    ):
+        child = of_existing("child", *parents, update_us=at_us)
+        for operation in (AddItems([build_write("beside"), child]), AddItems([child], OnDuplicate.SKIP)):
+            with pytest.raises(ParentsMissing) as raised:
+                await store.write(NS, [operation], request=build_request())
+            assert raised.value.ids == missing
+    assert (await store.namespace(NS)).revision == revision  # type: ignore[union-attr]
+    assert await store.find_receipt(NS, build_request()) is None
+    with pytest.raises(ParentsMissing):
+        await store.add_items("new", [of_existing("child", "root")])
+    assert await store.namespace("new") is None
+
+
+async def test_parents_that_must_exist_are_stored_or_written_before(store: Store) -> None:
+    await store.add_items(NS, [build_write("root"), build_write("ended", expire_us=NOW + SECOND)])
+    await store.add_items(
+        NS, [build_write("new"), of_existing("child", "root", "ended"), of_existing("leaf", "child", "new")]
+    )
+    with pytest.raises(ParentsMissing):
+        await store.add_items(NS, [of_existing("early", "late"), build_write("late")])
+    again = of_existing("root", "root", update_us=NOW + 1)
+    await store.add_items(NS, [again], on_duplicate=OnDuplicate.REPLACE)
+    first = await store.add_items(NS, [of_existing("once", "root")], request=build_request())
+    assert (await remove(store, removal("root"), removal("ended"))).derived_counts == [2, 0]
+    replayed = await store.add_items(NS, [of_existing("once", "root")], request=build_request())
+    assert (replayed.replayed, replayed.revision) == (True, first.revision)
+    assert await scan_ids(store) == ["new", "leaf"]
+
+
+async def test_no_item_outlives_parents_that_are_removed_at_the_same_time(store: Store) -> None:
+    for at in range(10):
+        await store.add_items(NS, [build_write(f"root{at}")])
+        children = [of_existing(f"child{at}.{number}", f"root{at}") for number in range(6)]
+        writes = [store.add_items(NS, [child]) for child in children]
+        writes.insert(3, store.write(NS, [removal(f"root{at}")]))
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
+        unforeseen = [each for each in outcomes if not isinstance(each, Receipt | ParentsMissing)]
+        assert unforeseen == []
+    assert await scan_ids(store) == []
+
+
+async def test_items_are_linked_to_parents_that_came_later(store: Store, stores: Stores) -> None:
+    await store.add_items(NS, [made_of("child", "root", "never"), answer_to("answer", "root")])
+    await store.add_items(NS, [made_of("leaf", "child"), made_of("other", "root"), made_of("over", "root")])
+    read = await store.get_items(NS, ["child", "answer", "over"])
+    await store.add_items(NS, [build_write("root")])
+    await store.replace_item(NS, build_write("over", update_us=NOW + 1))
+    revision = (await store.namespace(NS)).revision  # type: ignore[union-attr]
+    await store.link_parents(NS, list(read.values()))
+    await store.link_parents("missing", list(read.values()))
+    await store.link_parents(NS, [])
+    assert (await store.namespace(NS)).revision == revision  # type: ignore[union-attr]
+    assert await store.namespace("missing") is None
+    if store.capabilities.durable:
+        store = await stores.reopen()
+    assert (await remove(store, removal("root"))).derived_counts == [3]
+    assert await scan_ids(store) == ["other", "over"]
+    await assert_consistent(store)
+    gone = list(read.values())
+    await store.link_parents(NS, gone)
+
+
+async def test_a_removal_that_follows_a_link_at_once_sees_it(store: Store) -> None:
+    """Also in the same transaction."""
+    await store.add_items(NS, [made_of("child", "root"), made_of("leaf", "child"), made_of("root", "top")])
+    await store.add_items(NS, [build_write("top")])
+    read = await store.get_items(NS, ["root"])
+    await store.link_parents(NS, list((await store.get_items(NS, ["child"])).values()))
+    await asyncio.gather(store.link_parents(NS, list(read.values())), store.write(NS, [removal("top")]))
+    order = [change.subject for change in await store.read_changes(NS, 4, 99)]
+    left = await scan_ids(store)
+    # The removal may come first.
+    assert (order, left) in (
+        (["top", "child", "leaf", "root"], []), (["top"], ["child", "leaf", "root"])
+    )  # fmt: skip
+
+
 async def test_concurrent_writes_see_what_others_derived(store: Store) -> None:
     """A child written just before, perhaps in the same transaction, goes too."""
     await store.add_items(NS, [build_write("root"), build_write("chain")])
@@ -260,12 +353,12 @@ async def test_concurrent_writes_see_what_others_derived(store: Store) -> None:
         store.add_items(NS, [made_of("leaf", "chain")]),
         store.write(NS, [removal("root")]),
     )
-    order = [change.subject for change in await store.read_changes(NS, 2, 99)]
-    # Two servers may apply the removal first; then nothing was derived from it.
-    made_before = ["child", "leaf", "chain"] if order.index("root") > order.index("leaf") else []
-    assert sorted(set(await scan_ids(store)) & {"child", "leaf"}) == sorted(
-        {"child", "leaf"} - {*made_before}
-    )
+    # The writes may be applied in any order.
+    at = [change.subject for change in await store.read_changes(NS, 2, 99)].index
+    goes = {"child"} if at("child") < at("root") else set()
+    if at("child") < at("chain") < at("root"):
+        goes |= {"chain", "leaf"} if at("leaf") < at("root") else {"chain"}
+    assert set(await scan_ids(store)) == {"child", "chain", "leaf"} - goes
 
 
 REMOVALS: dict[str, Callable[[Store], Awaitable[object]]] = {
@@ -291,3 +384,18 @@ async def test_nothing_is_kept_of_which_item_was_made_from_a_removed_one(
     await stores.close()
     with contextlib.closing(sqlite3.connect(stores.data_dir / "records.db")) as database:
         assert database.execute("SELECT count(*) FROM parents").fetchone() == (0,)
+
+
+async def test_a_write_removes_as_many_as_its_caller_allows(store: Store) -> None:
+    await store.add_items(NS, [build_write("one"), build_write("two")])
+    await store.add_items(NS, [made_of("a", "one"), made_of("b", "a"), made_of("c", "two")])
+    both = [removal("one"), RemoveAt([2], 5, derived=True)]
+    with pytest.raises(TooManyDerived) as caught:
+        await store.write(NS, both, derived_max=2)
+    assert caught.value.operation == 1
+    assert {"limit": "2", "actual": "3"}.items() <= {
+        k: str(v) for k, v in caught.value.metadata.items()
+    }.items()
+    assert await scan_ids(store) == ["one", "two", "a", "b", "c"]
+    receipt = await store.write(NS, both, derived_max=3)
+    assert receipt.derived_counts == [2, 1]

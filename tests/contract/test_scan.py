@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from contract.builders import EVERYTHING, NOW, NS, SECOND, build_write, scan_ids
-from memory_service.data_model import ItemFilter
+from contract.conftest import Reopen
+from memory_service.data_model import Facet, ItemFilter, ItemKind
 from memory_service.store import Store
 
 SEPARATORS = ["=", ":", ",", ";", "/", "|", "\x1f", "\x00", "\n", '"', "'", "%", "\\"]
@@ -141,6 +143,28 @@ async def test_expired_items_are_not_there_from_the_moment_on(store: Store) -> N
     assert await scan_ids(store) == ["soon", "never"]
     assert await scan_ids(store, now_us=NOW + 1) == ["never"]
     assert await scan_ids(store, now_us=NOW - 1) == ["gone", "soon", "never"]
+
+
+async def _check_loaded_without_content(store: Store) -> None:
+    reading = await store.read(NS)
+    bare, missing = await reading.load_items([1, 9], with_content=False)
+    (whole,) = await reading.load_items([1])
+    assert missing is None and bare is not None and whole is not None
+    assert msgspec.structs.replace(bare, content=whole.content) == whole
+
+
+async def test_items_are_loaded_without_their_contents(store: Store) -> None:
+    facet = Facet(ItemKind.FILE, {"file_path": "/a"}, {"path": "/a"})
+    await store.add_items(NS, [build_write("a", "text", facet=facet, session_id="s", labels={"k": "v"})])
+    await _check_loaded_without_content(store)
+
+
+async def test_items_are_loaded_from_files_without_their_contents(
+    reopen: Reopen, durable_store: Store
+) -> None:
+    facet = Facet(ItemKind.FILE, {"file_path": "/a"}, {"path": "/a"})
+    await durable_store.add_items(NS, [build_write("a", "text", facet=facet, metadata={"k": 1})])
+    await _check_loaded_without_content(await reopen())
 
 
 async def test_expired_items_do_not_count_into_a_limit(store: Store) -> None:

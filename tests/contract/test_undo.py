@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -34,13 +35,14 @@ from memory_service.data_model import (
     OnDuplicate,
     Provenance,
     Receipt,
+    Since,
     SourceKind,
     TextPart,
     UndoStep,
     WritesBy,
 )
-from memory_service.errors import FailedPrecondition
-from memory_service.records.base import HISTORY_US
+from memory_service.errors import Conflict, FailedPrecondition
+from memory_service.records.base import HISTORY_US, FilesRestored, RestoredFiles
 from memory_service.runtime.caller import Caller
 from memory_service.store import Store
 
@@ -182,6 +184,36 @@ async def test_a_document_does_not_come_back_without_its_fragments(store: Store)
     await _put(store, _by(MALLORY, "doc", "poison", 2, facet=facet))
     assert _counts(await _undo(store)) == (1, 0, ["doc"])
     await assert_consistent(store)
+
+
+async def test_a_file_comes_back_as_it_was_planned(store: Store) -> None:
+    def file(item_id: str, path: str, text: str, writer: str) -> ItemWrite:
+        facet = Facet(ItemKind.FILE, {"file_path": path}, {"path": path})
+        return build_write(item_id, text, facet=facet, provenance=Provenance(writer))
+
+    await store.add_items(NS, [file("a", "/a", "tea", "ada"), file("b", "/b", "new", "mallory")])
+    await store.replace_item(NS, file("a", "/c", "bad", "mallory"))
+    dry = await store.undo_items(NS, BY_MALLORY, 0, 9, dry_run=True)
+    facet = Facet(ItemKind.FILE, {"file_path": "/d"}, {"path": "/d"})
+    since = Since(3, kinds=frozenset({ItemKind.FILE}))
+    with pytest.raises(FilesRestored) as caught:
+        await store.undo_items(NS, BY_MALLORY, 0, 9, dry_run=False)
+    assert caught.value.files == {"a": 1, "b": 0}
+    for version in (("a", 3), ("b", 1)):
+        with pytest.raises(FilesRestored):
+            wrong = RestoredFiles({version: facet}, since)
+            await store.undo_items(NS, BY_MALLORY, 0, 9, dry_run=False, files=wrong)
+    await store.add_items(NS, [file("c", "/d", "other", "ada")])
+    files = RestoredFiles({("a", 1): facet}, since)
+    with pytest.raises(Conflict):
+        await store.undo_items(NS, BY_MALLORY, 0, 9, dry_run=False, files=files)
+    assert await scan_ids(store) == ["a", "b", "c"]
+    files = RestoredFiles({("a", 1): facet}, replace(since, revision=4))
+    done = await store.undo_items(NS, BY_MALLORY, 0, 9, dry_run=False, files=files)
+    assert (done.removed_count, done.restored_count) == (dry.removed_count, dry.restored_count) == (1, 1)
+    item = (await store.get_items(NS, ["a"]))["a"]
+    assert item.facet == facet and item.content == TextPart("tea")
+    assert await scan_ids(store, tags=(("file_path", "/d"),)) == ["a", "c"]
 
 
 async def test_a_version_of_another_model_waits_for_its_vector(store: Store) -> None:

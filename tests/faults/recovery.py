@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from structlog.testing import capture_logs
 
 from contract.builders import EVERYTHING, NOW, PLENTY, found_by_vector
 from contract.cases import ENCRYPTED, KEY, find_case
 from contract.invariants import assert_consistent
 from faults.store_workload import CASE, NAMESPACES, SCRATCH, Operation, item, state, vector_of
+from logged_events import logged_events
 from memory_service.data_model import TextPart
 from memory_service.records.sqlite.connection import open_unchanged
 from memory_service.store import Store
@@ -33,7 +33,7 @@ class Held(NamedTuple):
 async def look_at(data_dir: Path, operations: list[Operation], case: str = CASE) -> Held:
     """Open a data directory and check that all its contents are consistent."""
     store = find_case(case).make(data_dir)
-    with capture_logs() as logged:
+    with logged_events() as logged:
         await store.open()
         try:
             found = await _read_all(store)

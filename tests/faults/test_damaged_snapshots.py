@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from contract.builders import (
     build_write,
@@ -31,6 +30,7 @@ from contract.builders import (
 from contract.cases import GRAPH
 from faults.scale import drawn, rounds
 from grpc_api import SMALL_GRAPHS, Connect
+from logged_events import logged_events
 from memory_service.data_model import OnDuplicate
 from memory_service.records.sqlite.schema import FORMAT
 from memory_service.stores import SqliteStore
@@ -411,7 +411,7 @@ def test_a_whole_snapshot_is_used(whole: Path, tmp_path: Path) -> None:
     for at, (damage, refused) in enumerate(cases):
         shutil.copytree(whole, tmp_path / str(at))
         damage(Saved(tmp_path / str(at), drawn("used")))
-        with capture_logs() as logged:
+        with logged_events() as logged:
             asyncio.run(search(tmp_path / str(at)))
         assert any(entry["event"] == "index_snapshot_refused" for entry in logged) == refused
 

@@ -444,7 +444,7 @@ def test_no_answer_outlives_what_it_tells_of(tmp_path: Path, connect: Connect, h
 def _plant_everywhere(message: Message, number: list[int]) -> None:
     """Put a different canary after every free text of a message."""
     for field, value in message.ListFields():
-        if field.name in ("namespace", "id", "tool_name", "in_response_to"):
+        if field.name in ("namespace", "id", "tool_name", "in_response_to", "time_zone"):
             continue
         if field.type == field.TYPE_STRING and not field.is_repeated:
             number[0] += 1
@@ -462,7 +462,7 @@ def _write_through_every_service(api: Api, namespace: str) -> None:
     api.save(namespace, "old", canary("old-state"), description=canary("why"), request_id=canary("r"))
     for method in METHODS:
         if method.name.startswith(
-            ("Add", "BatchAdd", "Save", "Store", "Update", "Handle", "Extract", "Evaluate")
+            ("Add", "BatchAdd", "Save", "Store", "Update", "Handle", "Extract", "Evaluate", "Write", "Edit")
         ):
             request = valid_request(method, namespace)
             _plant_everywhere(request, number)

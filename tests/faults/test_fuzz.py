@@ -130,8 +130,11 @@ SCALARS: dict[int, st.SearchStrategy[Any]] = {
     FieldDescriptor.TYPE_ENUM: st.sampled_from([0, 1, 2, 3, 4, 99, -1]),
 }
 # Errors name the object that they are about, and the position in a filter or a mask.
-NAMING = {"namespace", "id", "key", "request_id", "in_response_to", "parent_ids", "filter", "paths"}
-NAMES = st.one_of(TEXTS, st.sampled_from(["old", "a", "book"]))
+NAMING = {
+    *("namespace", "id", "key", "request_id", "in_response_to", "parent_ids", "filter", "paths"),
+    *("session_id", "new_session_id", "until_item_id", "path", "new_path", "time_zone"),
+}
+NAMES = st.one_of(TEXTS, st.sampled_from(["old", "a", "book", "/file", "/folder/file"]))
 DEPTH_MAX = 6
 FUZZED = ("fuzz/a", "fuzz|李雷+x@example.com *")
 

@@ -61,6 +61,7 @@ function isWithDefault(parameter: ts.Symbol | undefined): boolean {
 }
 
 const has = (type: ts.Type, flags: ts.TypeFlags) => (type.flags & flags) !== 0;
+const isCallable = (type: ts.Type) => type.getCallSignatures().length > 0;
 const named = (type: ts.Type) => (type.aliasSymbol ?? type.getSymbol())?.name ?? "";
 
 function membersOf(type: ts.Type): readonly ts.Type[] {
@@ -106,7 +107,7 @@ export function* invalid(type: ts.Type, depth = 0): Generator<unknown> {
     return;
   }
   yield* [Symbol("x"), 1n];
-  if (!names.includes("TokenSource")) {
+  if (!members.some(isCallable)) {
     yield () => 1;
   }
   if (!some(ts.TypeFlags.Null)) {
@@ -150,7 +151,7 @@ function* invalidMembers(type: ts.Type, depth: number): Generator<unknown> {
   if (named(type) === "Date") {
     yield new Date(NaN);
   }
-  if (!has(type, ts.TypeFlags.Object) || /^(Date|AbortSignal|Uint8Array|TokenSource)$/.test(named(type))) {
+  if (!has(type, ts.TypeFlags.Object) || /^(Date|AbortSignal|Uint8Array)$/.test(named(type))) {
     return;
   }
   const entry = type.getStringIndexType();

@@ -83,7 +83,8 @@ describe("two servers with records of their own", { skip, timeout: 180_000 }, ()
 
   beforeEach(async () => {
     two = await Promise.all([1, 2].map(() => Server.start("--embedder", "none")));
-    memory = new MemoryClient(two.map((server) => server.address), { namespace: "ada" });
+    // A call that waits for a server must outlast its restart, also on a machine that is busy.
+    memory = new MemoryClient(two.map((server) => server.address), { namespace: "ada", timeoutMs: 120_000 });
   });
 
   afterEach(async () => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from memory_service.deciders.rules.word_lists import words
@@ -19,8 +18,9 @@ _ONE = words(
     therapist trainer tutor twin uncle wife
     """
 )
+_WITH_S = frozenset(one for one in _ONE if not one.endswith(("child", "y", "s")))
 _MANY = words("babies children husbands kids parents ponies puppies twins wives") | frozenset(
-    f"{one}s" for one in _ONE if not one.endswith(("child", "y", "s"))
+    f"{one}s" for one in _WITH_S
 )
 
 _NO_NAMES = words(
@@ -79,5 +79,6 @@ def _is_name(word: str) -> bool:
     return word.isalpha() and word.lower() not in _NO_NAMES
 
 
-RELATION = "|".join(sorted(re.escape(word) + "(?:-in-law)?" for word in _ONE | _MANY))
+_OTHERS = (_ONE | _MANY) - _WITH_S - {f"{one}s" for one in _WITH_S}
+RELATION = f"(?:{'|'.join(sorted(_OTHERS))}|(?:{'|'.join(sorted(_WITH_S))})s??)(?:-in-law)?"
 """A regular expression for one such word."""

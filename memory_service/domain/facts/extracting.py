@@ -19,7 +19,7 @@ from memory_service.domain.facts.saving import FactSaving
 from memory_service.domain.facts.settling import Parts
 from memory_service.domain.facts.user_memory import UserMemory
 from memory_service.domain.item_writing import Added
-from memory_service.domain.retrieval import Selection
+from memory_service.domain.retrieve_options import Selection
 from memory_service.domain.search_text import search_text
 from memory_service.errors import InvalidArgument
 from memory_service.reading import Reading

@@ -13,7 +13,8 @@ from memory_service.domain.embedding import Degradation, TextEmbedding
 from memory_service.domain.facts.neighbour import NEIGHBOURS, Neighbour, Pending
 from memory_service.domain.facts.reading import Wanted
 from memory_service.domain.facts.user_memory import UserMemory, memory_of
-from memory_service.domain.retrieval import Retrieval, RetrieveOptions
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import RetrieveOptions
 from memory_service.errors import Unavailable
 from memory_service.store import Store
 

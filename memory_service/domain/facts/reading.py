@@ -15,7 +15,8 @@ from memory_service.domain.facts.user_memory import UserMemory, memory_of
 from memory_service.domain.packing import Budget
 from memory_service.domain.page_tokens import PageTokens
 from memory_service.domain.ranking import Shares
-from memory_service.domain.retrieval import Retrieval, RetrieveOptions, Selection
+from memory_service.domain.retrieval import Retrieval
+from memory_service.domain.retrieve_options import RetrieveOptions, Selection
 from memory_service.errors import InvalidArgument, NotFound
 from memory_service.reading import Reading
 from memory_service.runtime.clock import now_us

@@ -16,7 +16,7 @@ from memory_service.operations import (
     SaveStates,
 )
 from memory_service.records.in_memory.namespace import Namespace
-from memory_service.records.rules.derivation import named_ids, named_positions, removes_derived
+from memory_service.records.rules.derivation import check_counts, named_ids, named_positions, removes_derived
 from memory_service.records.rules.items import check_unwritten, choose, item_to_remove, item_to_replace
 from memory_service.records.rules.states import choose_states, note_saved, state_to_remove
 from memory_service.records.rules.vectors import VectorRule
@@ -30,7 +30,10 @@ Step = Callable[[Receipt], int]
 class Plan:
     """Checks operations against a namespace as it is before the write."""
 
-    def __init__(self, found: Namespace, by: Caller, operations: Sequence[Operation]) -> None:
+    def __init__(
+        self, found: Namespace, by: Caller, operations: Sequence[Operation], derived_max: int | None
+    ) -> None:
+        self._derived_max = derived_max
         self._found, self._by = found, by
         self.derived: list[tuple[str, ItemKind]] = []
         """The items that the operations remove as derived."""
@@ -120,8 +123,9 @@ class Plan:
         positions = found.links.derived(
             self._gone, self._spared, lambda position: not found.items[found.ids[position]].expired(now)
         )
-        self._gone.update(positions)
         self.derived_counts[-1] = len(positions)
+        check_counts(self.derived_counts, self._derived_max)
+        self._gone.update(positions)
         ids = [found.ids[position] for position in positions]
         self.derived += [(item_id, found.items[item_id].kind) for item_id in ids]
         return ids

@@ -13,6 +13,7 @@ import numpy as np
 from memory_service.data_model import (
     Change,
     ChangeType,
+    Facet,
     HeldWrite,
     Item,
     ItemKind,
@@ -23,13 +24,14 @@ from memory_service.data_model import (
     StateEntry,
     StateWrite,
     VectorFill,
+    parents_of,
 )
 from memory_service.indexes.analysis import Analyzer
 from memory_service.indexes.view import Entry, NamespaceView
 from memory_service.records.content_bytes import Measured
 from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.requests import Requests
-from memory_service.records.rules.derivation import Links, parents_of
+from memory_service.records.rules.derivation import Links
 from memory_service.records.rules.history import cut_short, deleted
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item, of_state
@@ -162,6 +164,10 @@ class Namespace:
         self.items[item.id] = msgspec.structs.replace(
             item, embedding=None, embedded=item.embedding is not None, wire=None, framed=None
         )
+        self.link(item)
+
+    def link(self, item: Item) -> None:
+        """Link an item to those of its parents that exist."""
         parents = (self.items.get(parent) for parent in parents_of(item))
         self.links.put(item.position, [parent.position for parent in parents if parent is not None])
 
@@ -262,8 +268,8 @@ class Namespace:
         self.history.states.clear()
         return removed
 
-    def undo_item(self, item: Item, undone: Undone) -> None:
-        """Apply the result of an undo to an item."""
+    def undo_item(self, item: Item, undone: Undone, facet: Facet | None) -> None:
+        """Apply the result of an undo to an item, which gets a facet if one is given."""
         if undone.action is Action.REMOVE:
             self.remove(item, ChangeType.ITEM_DELETED)
             return
@@ -272,7 +278,10 @@ class Namespace:
             version = self.history.items.find(item.id, undone.restored)
             none = vector_key(self.vector_epoch, 0)
             # If its vector is of another model, or it had none yet, the item becomes pending.
-            self.replace(version.write(none), item, version.vector_key < none)
+            write = version.write(none)
+            if facet is not None:
+                write.item = msgspec.structs.replace(write.item, facet=facet)
+            self.replace(write, item, version.vector_key < none)
         self.history.items.forget(item.id, undone.forgotten)
 
     def undo_state(self, entry: StateEntry, undone: Undone) -> None:

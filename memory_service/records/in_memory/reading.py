@@ -34,7 +34,7 @@ class InMemoryReading(Reading):
         self._found, self.info = found, found.info()
 
     async def load_items(
-        self, positions: Sequence[int], *, with_embedding: bool = False
+        self, positions: Sequence[int], *, with_embedding: bool = False, with_content: bool = True
     ) -> list[Item | None]:
         ids = [self._found.ids.get(position) for position in positions]
         return [None if i is None else self._found.read(i, with_embedding) for i in ids]

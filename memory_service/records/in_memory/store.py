@@ -33,7 +33,7 @@ from memory_service.indexes.settings import IndexSettings
 from memory_service.indexes.view import NamespaceView
 from memory_service.operations import Operation, RenameState
 from memory_service.reading import NOTHING, Reading
-from memory_service.records.base import HISTORY_US, BackupReport, Capabilities
+from memory_service.records.base import HISTORY_US, BackupReport, Capabilities, RestoredFiles
 from memory_service.records.change_signal import ChangeSignal
 from memory_service.records.content_bytes import Measured, check_room, item_bytes, state_bytes
 from memory_service.records.in_memory.applying import Plan
@@ -41,7 +41,7 @@ from memory_service.records.in_memory.history import History
 from memory_service.records.in_memory.namespace import Namespace
 from memory_service.records.in_memory.reading import InMemoryReading
 from memory_service.records.in_memory.version_store import InMemoryVersionStore
-from memory_service.records.rules.derivation import Links, check_facts
+from memory_service.records.rules.derivation import Links, check_facts, check_parents
 from memory_service.records.rules.held import same_request
 from memory_service.records.rules.history import Version
 from memory_service.records.rules.items import check_unchanged, grows
@@ -49,7 +49,7 @@ from memory_service.records.rules.presence import live
 from memory_service.records.rules.requests import answers_since
 from memory_service.records.rules.settings import next_settings
 from memory_service.records.rules.states import note_saved, state_to_rename
-from memory_service.records.rules.undo import step_of, undo_item, undo_state
+from memory_service.records.rules.undo import check_files, step_of, undo_item, undo_state
 from memory_service.records.rules.vectors import check_fills, check_move
 from memory_service.records.stored_values import encode_settings, settings_of
 from memory_service.runtime.caller import ANYBODY, Caller
@@ -104,6 +104,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         found = self._begin(namespace)
@@ -116,8 +117,9 @@ class InMemoryStore(InMemoryVersionStore, Store):
             self._check_room(found)
         if unchanged is not None:
             check_unchanged(unchanged, found.revision, found.changes_since(unchanged.revision))
-        plan = Plan(found, by, operations)
+        plan = Plan(found, by, operations, derived_max)
         steps = [plan.step(operation) for operation in operations]
+        check_parents(operations, lambda ids: found.items)
         check_facts(facts, plan.derived)
         found.held.pop(released, None)
         receipt = Receipt(found.revision)
@@ -162,6 +164,12 @@ class InMemoryStore(InMemoryVersionStore, Store):
         if (found := self._namespaces.get(namespace)) is not None:
             for position in positions:
                 found.refresh_expiry(position, now_us)
+
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        if (found := self._namespaces.get(namespace)) is not None:
+            for item in items:
+                if (stored := found.items.get(item.id)) and stored.revision == item.revision:
+                    found.link(stored)
 
     async def read(self, namespace: str) -> Reading:
         found = self._namespaces.get(namespace)
@@ -325,6 +333,7 @@ class InMemoryStore(InMemoryVersionStore, Store):
         limit: int,
         *,
         dry_run: bool,
+        files: RestoredFiles | None = None,
         by: Caller = ANYBODY,
     ) -> UndoStep:
         found = self._namespaces.get(namespace)
@@ -340,8 +349,14 @@ class InMemoryStore(InMemoryVersionStore, Store):
             item.id: undo_item(found.history.of_item(item), item.position, whose, now_us())
             for item in touched
         }
+        if not dry_run:
+            if files is not None:
+                since = files.unchanged
+                check_unchanged(since, found.revision, found.changes_since(since.revision))
+            check_files(undone, files)
         for item in () if dry_run else touched:
-            found.undo_item(item, undone[item.id])
+            facet = files.facets.get((item.id, undone[item.id].restored)) if files else None
+            found.undo_item(item, undone[item.id], facet)
         if not dry_run:
             self._signal.fire(namespace)
         return step_of(undone, [item.position for item in touched], limit)

@@ -16,8 +16,9 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
-import structlog
 from psycopg import AsyncConnection, Connection
+
+from memory_service.runtime.event_log import EventLog
 
 Row = tuple[Any, ...]
 
@@ -51,7 +52,7 @@ doubled, callers wait longer for dead connections.
 _IDLES = "(state LIKE 'idle%%' OR wait_event_type = 'Client')"
 _BUSY = f"SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s) AND NOT coalesce({_IDLES}, false)"
 _END = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(%s) AND {_IDLES}"
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class Awaited:

@@ -22,7 +22,9 @@ from memory_service.records.postgres.page import Page, StoredItem
 from memory_service.records.postgres.requests import earlier, finish
 from memory_service.records.postgres.state_writes import put_state, remove_state
 from memory_service.records.rules.derivation import (
+    check_counts,
     check_facts,
+    check_parents,
     named_ids,
     named_positions,
     removes_derived,
@@ -55,6 +57,7 @@ def apply(
     released: str,
     unchanged: Since | None,
     facts: Collection[str] = (),
+    derived_max: int | None = None,
     *,
     keeps_history: bool,
     bytes_max: int,
@@ -71,8 +74,9 @@ def apply(
     if unchanged is not None:
         revision = page.book.revision if page.book else 0
         check_unchanged(unchanged, revision, page.changes_since(unchanged.revision))
-    plan = _Plan(page, by, operations, keeps_history=keeps_history)
+    plan = _Plan(page, by, operations, derived_max, keeps_history=keeps_history)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
+    check_parents(operations, lambda ids: page.items)
     check_facts(facts, plan.derived)
     book = page.open(now_us())
     if released:
@@ -96,8 +100,15 @@ class _Plan:
     """Checks operations against a page as it is before the write."""
 
     def __init__(
-        self, page: Page, by: Caller, operations: Sequence[Operation], *, keeps_history: bool
+        self,
+        page: Page,
+        by: Caller,
+        operations: Sequence[Operation],
+        derived_max: int | None,
+        *,
+        keeps_history: bool,
     ) -> None:
+        self._derived_max = derived_max
         self._page, self._by = page, by
         self._keeps_history = keeps_history
         self.rule = VectorRule(page.book.dimension, page.book.model) if page.book else VectorRule(0, "")
@@ -187,8 +198,9 @@ class _Plan:
         positions = page.links.derived(
             self._gone, self._spared, lambda place: (end := page.ends[place]) is None or end > now
         )
-        self._gone.update(positions)
         self.derived_counts[-1] = len(positions)
+        check_counts(self.derived_counts, self._derived_max)
+        self._gone.update(positions)
         ids = [page.at[position] for position in positions]
         self.derived += [(item_id, ItemKind(self._known(item_id).kind)) for item_id in ids]
         return ids

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-import structlog
-
 from memory_service.data_model import Change, ChangeType, NamespaceInfo
 from memory_service.errors import MemoryServiceError
 from memory_service.records.base import ChangeLog
 from memory_service.records.postgres.rows import NAMESPACE_COLUMNS, columns_of, namespace_of, text_in, text_of
 from memory_service.records.postgres.store_core import OF_NAME, StoreCore
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.log_causes import cause_of
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 # Changes by other servers are noticed after half of this on average. Doubled: later; halved: twice the
 # queries.

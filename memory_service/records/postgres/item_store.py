@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from memory_service.data_model import Item
+from memory_service.data_model import Item, parents_of
 from memory_service.records.base import ItemStore
+from memory_service.records.postgres.item_writes import link
 from memory_service.records.postgres.lookups import Needs
 from memory_service.records.postgres.page import Page
 from memory_service.records.postgres.rows import ITEM_COLUMNS, columns_of, item_of, text_in
@@ -80,3 +81,16 @@ class PostgresItemStore(StoreCore, ItemStore):
                 page.pending.refreshed.update(dict.fromkeys(positions, now_us))
 
         await self._write(namespace, by, Needs(), apply)
+
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        ids = [item.id for item in items]
+        parents = [parent for item in items for parent in parents_of(item)]
+
+        def apply(page: Page) -> None:
+            for item in items:
+                if (stored := page.items.get(item.id)) and stored.revision == item.revision:
+                    page.open(0)
+                    link(page, item)
+
+        # Descendants of an item then descend from its parents too.
+        await self._write(namespace, by, Needs([*ids, *parents], families=ids), apply)

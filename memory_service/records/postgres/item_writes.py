@@ -9,11 +9,11 @@ from memory_service.data_model import (
     Item,
     ItemKind,
     ItemWrite,
+    parents_of,
 )
 from memory_service.indexes.view import Entry
 from memory_service.records.postgres.page import Ended, Page, StoredItem
 from memory_service.records.postgres.rows import ItemRow, item_row
-from memory_service.records.rules.derivation import parents_of
 from memory_service.records.rules.history import cut_short
 from memory_service.records.rules.presence import Before, before
 from memory_service.records.rules.requests import of_item
@@ -49,7 +49,7 @@ def put_item(page: Page, write: ItemWrite, terms: bytes, waits: bool, *, keeps_h
     page.book.item_count += 1
     page.book.count_vector(key, 1)
     _store(page, item.id, write, item_row(write, terms, key), ())
-    _link(page, item)
+    link(page, item)
 
 
 def give_way(page: Page, write: ItemWrite, stored: StoredItem | None, keeps_history: bool) -> Before:
@@ -91,7 +91,7 @@ def _store(
     page.pending.entries[row.position] = Entry.of(write.item, row.terms, key)
 
 
-def _link(page: Page, item: Item, before: StoredItem | None = None) -> None:
+def link(page: Page, item: Item, before: StoredItem | None = None) -> None:
     """Link an item to those of its parents that exist; `before` is the version that it replaces."""
     parents = parents_of(item)
     if not parents and (before is None or not _may_have_parents(before)):
@@ -129,7 +129,7 @@ def put_version(
     book.count_vector(key, 1)
     versions = (stored.ended, *stored.before) if kept else stored.before
     _store(page, item.id, write, row, versions, keeps_vector=in_database)
-    _link(page, item, stored)
+    link(page, item, stored)
 
 
 def remove_item(page: Page, item_id: str, stored: StoredItem, kind: ChangeType) -> None:

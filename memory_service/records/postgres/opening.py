@@ -6,19 +6,19 @@ import ipaddress
 import os
 
 import psycopg
-import structlog
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
 
 from memory_service.records.base import CannotOpen
 from memory_service.records.postgres.database import Async, Database, close
 from memory_service.records.postgres.schema import prepare
+from memory_service.runtime.event_log import EventLog
 
 _NO_DSN = (
     "postgres_dsn is not a valid connection string: give a URL, postgresql://USER@HOST/DATABASE, or host=…;"
     " escape special characters, or give the password in PGPASSWORD or ~/.pgpass"
 )
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import psycopg
-import structlog
 
 from memory_service.records.postgres.answers import break_off
 from memory_service.records.postgres.database import Async, close
 from memory_service.records.postgres.store_core import StoreCore
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.log_causes import cause_of
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 _ANSWER_S = 2.0
 """Halved, a busy database may count as down; doubled, an outage is noticed later."""
 # A standby also answers, as does the old primary after a failover.

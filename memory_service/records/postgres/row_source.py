@@ -15,6 +15,7 @@ from memory_service.data_model import UNSET_IMPORTANCE, Item, NamespaceInfo
 from memory_service.indexes.value_column import Value
 from memory_service.indexes.view import NEVER_US
 from memory_service.predicates import Field
+from memory_service.records.contents import NO_CONTENT
 from memory_service.records.postgres.column_values import values
 from memory_service.records.postgres.database import Database, Row, Sync
 from memory_service.records.postgres.rows import (
@@ -75,10 +76,17 @@ class PostgresRowSource(StoreCore, FollowedSource):
         return await manifests(self._database, self._cache)
 
     async def load_items(
-        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+        self,
+        info: NamespaceInfo,
+        positions: Sequence[int],
+        *,
+        with_embedding: bool,
+        with_content: bool = True,
     ) -> list[Item | None]:
-        columns = f"n.vector_epoch, {columns_of('i', ITEM_COLUMNS)}"
-        columns += ", i.embedding" if with_embedding else ""
+        columns = columns_of("i", ITEM_COLUMNS)
+        if not with_content:
+            columns = columns.replace("i.content", f"'{NO_CONTENT}'::text")
+        columns = f"n.vector_epoch, {columns}" + (", i.embedding" if with_embedding else "")
         values = (part_of(info.name), info.uid, list(positions))
         rows = await self._fetch(f"SELECT {columns} {_LOADED}", values) if positions else []
         items = await each(lambda row: item_of(row[1:], vector_key(row[0], 0)), rows)

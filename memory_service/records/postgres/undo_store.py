@@ -6,18 +6,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from memory_service.data_model import ChangeType, ItemWrite, UndoStep, WritesBy
-from memory_service.records.base import UndoStore
+from memory_service.records.base import RestoredFiles, UndoStore
 from memory_service.records.postgres import undo_plans
 from memory_service.records.postgres.database import Async, Row
 from memory_service.records.postgres.item_writes import put_version, remove_item
+from memory_service.records.postgres.lookups import Needs
 from memory_service.records.postgres.page import Page
 from memory_service.records.postgres.rows import text_in
 from memory_service.records.postgres.state_writes import remove_state, write_over
 from memory_service.records.postgres.store_core import OF_NAME, StoreCore
 from memory_service.records.postgres.undo_plans import ItemPlan, Of, StatePlan
 from memory_service.records.rules.history import copied
+from memory_service.records.rules.items import check_unchanged
 from memory_service.records.rules.requests import of_item, of_state
-from memory_service.records.rules.undo import Action, step_of, write_again
+from memory_service.records.rules.undo import Action, check_files, step_of, write_again
 from memory_service.runtime.caller import ANYBODY, Caller
 from memory_service.runtime.clock import now_us as present_us
 
@@ -44,6 +46,7 @@ class PostgresUndoStore(StoreCore, UndoStore):
         limit: int,
         *,
         dry_run: bool,
+        files: RestoredFiles | None = None,
         by: Caller = ANYBODY,
     ) -> UndoStep:
         at_us = present_us()
@@ -55,7 +58,17 @@ class PostgresUndoStore(StoreCore, UndoStore):
             positions = [plan.stored.position for plan in plans]
             return plans, step_of({plan.id: plan.undone for plan in plans}, positions, limit)
 
-        return await self._undo(namespace, by, dry_run, plan, self._undo_items)
+        async def undo(connection: Async, page: Page, plans: Sequence[ItemPlan]) -> None:
+            await self._undo_items(connection, page, plans, files)
+
+        def check(page: Page, plans: Sequence[ItemPlan]) -> None:
+            if files is not None:
+                revision = page.book.revision if page.book else 0
+                check_unchanged(files.unchanged, revision, page.changes_since(files.unchanged.revision))
+            check_files({plan.id: plan.undone for plan in plans}, files)
+
+        needs = Needs(since=files.unchanged.revision) if files else None
+        return await self._undo(namespace, by, dry_run, plan, undo, check, needs)
 
     async def _undo(
         self,
@@ -64,6 +77,8 @@ class PostgresUndoStore(StoreCore, UndoStore):
         dry_run: bool,
         plan: Callable[[Async, Of], Awaitable[tuple[list[P], UndoStep]]],
         undo: Callable[[Async, Page, Sequence[P]], Awaitable[None]],
+        check: Callable[[Page, Sequence[P]], None] = lambda *_: None,
+        needs: Needs | None = None,
     ) -> UndoStep:
         """Plan under the lock of the namespace and apply the plan, or, in a dry run, only plan."""
         step = UndoStep()
@@ -72,17 +87,20 @@ class PostgresUndoStore(StoreCore, UndoStore):
             nonlocal step
             if page.book is not None:
                 plans, step = await plan(connection, Of(page.part, page.book.uid))
+                check(page, plans)
                 page.touched = bool(plans)
                 await undo(connection, page, plans)
 
         if not dry_run:
-            return await self._write_alone(namespace, by, prepare, lambda page: step)
+            return await self._write_alone(namespace, by, prepare, lambda page: step, needs)
         if (info := await self._info(namespace)) is not None:
             async with self._database.reading() as connection:
                 _, step = await plan(connection, Of(Page(namespace).part, info.uid))
         return step
 
-    async def _undo_items(self, connection: Async, page: Page, plans: Sequence[ItemPlan]) -> None:
+    async def _undo_items(
+        self, connection: Async, page: Page, plans: Sequence[ItemPlan], files: RestoredFiles | None
+    ) -> None:
         assert page.book is not None
         of, forgotten = Of(page.part, page.book.uid), list[Row]()
         for item_id, stored, undone in plans:
@@ -96,6 +114,8 @@ class PostgresUndoStore(StoreCore, UndoStore):
                     connection, self._database, of, stored.position, undone.restored, none
                 )
                 item.provenance = copied(item.provenance, undone.restored)
+                facet = files.facets.get((item_id, undone.restored)) if files else None
+                item.facet = facet or item.facet
                 # If it was of another model, or not embedded at that time, it is pending.
                 put_version(page, ItemWrite(item, ""), terms, stored, key < none, kept=False)
             forgotten += [(stored.position, revision) for revision in undone.forgotten]

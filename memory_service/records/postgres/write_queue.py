@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import psycopg
-import structlog
 from psycopg import AsyncCursor
 from psycopg.errors import DiskFull, InFailedSqlTransaction
 
@@ -34,12 +33,13 @@ from memory_service.records.postgres.flushing import flush
 from memory_service.records.postgres.lookups import Forgotten, Needs, look_up
 from memory_service.records.postgres.outcomes import was_committed
 from memory_service.records.postgres.page import Page
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.fair_queue import FairQueue
 from memory_service.runtime.log_causes import cause_of
 from memory_service.runtime.yielding import aside
 
 T = TypeVar("T")
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 GROUP_WRITES_MAX = 256
 _REPEATS_MAX = 8

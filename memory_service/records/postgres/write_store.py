@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from memory_service.data_model import ItemWrite, Receipt, RequestKey, Since
+from memory_service.data_model import ItemWrite, Receipt, RequestKey, Since, parents_of
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -23,7 +23,6 @@ from memory_service.records.postgres.requests import receipt_of
 from memory_service.records.postgres.rows import text_in
 from memory_service.records.postgres.schema import part_of
 from memory_service.records.postgres.store_core import StoreCore
-from memory_service.records.rules.derivation import parents_of
 from memory_service.records.terms import terms_of
 from memory_service.runtime.caller import ANYBODY, Caller
 
@@ -40,6 +39,7 @@ class PostgresWriteStore(StoreCore, WriteStore):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         terms = await terms_of(self._analyzer, operations)
@@ -54,7 +54,7 @@ class PostgresWriteStore(StoreCore, WriteStore):
 
         def apply_all(page: Page) -> Receipt:
             return apply(
-                page, operations, terms, request, by, released, unchanged, facts,
+                page, operations, terms, request, by, released, unchanged, facts, derived_max,
                 keeps_history=self._keeps_history, bytes_max=self._namespace_bytes_max,
             )  # fmt: skip
 

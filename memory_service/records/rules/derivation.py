@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from memory_service.data_model import ANSWERED_TAG, UNATTRIBUTED, Item, ItemKind
+from memory_service.data_model import UNATTRIBUTED, ItemKind
 from memory_service.operations import (
     AddItems,
     Operation,
@@ -13,16 +13,8 @@ from memory_service.operations import (
     RemoveItems,
     ReplaceItem,
 )
-from memory_service.records.base import FactsDerived
-
-
-def parents_of(item: Item) -> tuple[str, ...]:
-    """Return the ids of the items that an item was made from."""
-    parents = (item.provenance or UNATTRIBUTED).parent_ids
-    if item.facet is not None and item.facet.kind is ItemKind.RESPONSE:
-        answered = item.facet.tags.get(ANSWERED_TAG, "")
-        return (*parents, answered) if answered and answered not in parents else parents
-    return parents
+from memory_service.records.base import FactsDerived, ParentsMissing, TooManyDerived
+from memory_service.records.rules.presence import Found, live
 
 
 def removes_derived(operations: Iterable[Operation]) -> bool:
@@ -61,6 +53,34 @@ def check_facts(known: Collection[str], found: Iterable[tuple[str, ItemKind]]) -
     facts = {item_id for item_id, kind in found if kind is ItemKind.USER_MEMORY}
     if facts != set(known):
         raise FactsDerived(facts)
+
+
+def check_counts(counts: Sequence[int], most: int | None) -> None:
+    """Raise TooManyDerived if the operations so far remove more than `most` items as derived."""
+    if most is not None and (count := sum(counts)) > most:
+        raise TooManyDerived(len(counts) - 1, most, count)
+
+
+def check_parents(
+    operations: Iterable[Operation], find: Callable[[Collection[str]], Mapping[str, Found | None]]
+) -> None:
+    """Raise ParentsMissing unless the parents exist that items are written with; see `WriteStore.write`.
+
+    `find` returns stored items, expired or not.
+    """
+    writes = [write for each in operations if isinstance(each, AddItems) for write in each.writes]
+    if not any(write.parents_exist for write in writes):
+        return
+    written: set[str] = set()
+    wanted: dict[str, int] = {}
+    for write in writes:
+        if write.parents_exist:
+            named = (write.item.provenance or UNATTRIBUTED).parent_ids
+            wanted.update((parent, write.item.update_us) for parent in named if parent not in written)
+        written.add(write.item.id)
+    found = find(wanted)
+    if missing := {parent for parent, at_us in wanted.items() if live(found.get(parent), at_us) is None}:
+        raise ParentsMissing(missing)
 
 
 class Links:

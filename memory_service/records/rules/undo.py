@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from memory_service.data_model import ItemKind, StateEntry, StateWrite, UndoStep, WritesBy
+from memory_service.records.base import FilesRestored, RestoredFiles
 from memory_service.records.rules.history import Version, copied
 
 K = TypeVar("K", int, str)
@@ -33,11 +34,22 @@ class Undone:
     restored: int = 0
     unrestorable: bool = False
     forgotten: Sequence[int] = ()
+    is_file: bool = False
 
 
 def undo_item(versions: Sequence[Version], position: int, by: WritesBy, at_us: int) -> Undone:
     """Return what happens to the item at a position with these versions, the present one first."""
-    return _undo(versions, by, at_us, began=versions[-1].origin == position)
+    undone = _undo(versions, by, at_us, began=versions[-1].origin == position)
+    return replace(undone, is_file=versions[0].kind is ItemKind.FILE)
+
+
+def check_files(undone: Mapping[str, Undone], files: RestoredFiles | None) -> None:
+    """Raise FilesRestored if a file is to be restored at a version that is not planned."""
+    restored = {name: each.restored for name, each in undone.items() if each.is_file and each.restored}
+    known = files.facets if files else {}
+    if any(version not in known for version in restored.items()):
+        removed = {n: 0 for n, each in undone.items() if each.is_file and each.action is Action.REMOVE}
+        raise FilesRestored(restored | removed)
 
 
 def undo_state(versions: Sequence[Version], create_us: int, by: WritesBy, at_us: int) -> Undone:
@@ -51,8 +63,10 @@ def _undo(versions: Sequence[Version], by: WritesBy, at_us: int, *, began: bool)
     present, *before = versions
     theirs = [version.number for version in before if version.of(by)]
     if not present.of(by):
-        # Another writer has overwritten it since; content kept from it cannot be separated from theirs.
-        kept = any(version.content == present.content for version in before if version.of(by))
+        # Another writer has overwritten it since; content kept from it cannot be separated from theirs. An
+        # edit of a file keeps most of its text.
+        edited = present.kind is ItemKind.FILE and bool(theirs)
+        kept = edited or any(version.content == present.content for version in before if version.of(by))
         return Undone(Action.LEAVE, unrestorable=kept, forgotten=theirs)
     others = [version for version in before if not version.of(by)]
     wanted = next((version for version in others if not version.redacted), None)

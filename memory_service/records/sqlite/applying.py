@@ -18,7 +18,9 @@ from memory_service.operations import (
     SaveStates,
 )
 from memory_service.records.rules.derivation import (
+    check_counts,
     check_facts,
+    check_parents,
     named_ids,
     named_positions,
 )
@@ -74,10 +76,11 @@ def apply(
     unchanged: Since | None = None,
     facts: Collection[str] = (),
     derived_max: int | None = None,
+    inline_max: int | None = None,
 ) -> Outcome:
     """Apply operations, each with the terms of its items; see `WriteStore.write`.
 
-    Raises ManyDerived if more than `derived_max` items would be removed as derived.
+    Raises ManyDerived if more than `inline_max` items would be removed as derived.
     """
     book = ledger.find(db, namespace)
     if released:
@@ -87,10 +90,11 @@ def apply(
             let_go(db, ledger, book, released)
         return replayed
     if unchanged is not None:
-        _check_unchanged(db, book, unchanged)
-    plan = _Plan(db, ledger, namespace, book, by, operations)
+        check_unchanged_in(db, book, unchanged)
+    plan = _Plan(db, ledger, namespace, book, by, operations, derived_max)
     steps = [plan.step(operation, its) for operation, its in zip(operations, terms, strict=True)]
-    plan.check_derived(facts, derived_max)
+    check_parents(operations, lambda ids: stored_items(db, book, ids))
+    plan.check_derived(facts, inline_max)
     began = book is None
     book = ledger.find_or_begin(db, namespace)
     outcome = Outcome(Receipt(0), began=began)
@@ -113,7 +117,9 @@ class _Plan:
         book: Book | None,
         by: Caller,
         operations: Sequence[Operation],
+        derived_max: int | None,
     ) -> None:
+        self._derived_max = derived_max
         self._db, self._ledger, self._by = db, ledger, by
         self._namespace, self._book = namespace, book
         self.rule = VectorRule(book.dimension, book.model) if book else VectorRule(0, "")
@@ -216,9 +222,10 @@ class _Plan:
         if not have_children(self._db, self._gone):
             return {}
         going = derived_keys(self._db, self._gone, self._spared, now_us())
+        self.derived_counts[-1] = len(going)
+        check_counts(self.derived_counts, self._derived_max)
         self._gone.update(going)
         found = stored_at(self._db, self._book, [key & POSITION_MAX for key in going])
-        self.derived_counts[-1] = len(found)
         self._derived |= found
         return found
 
@@ -230,9 +237,9 @@ class _Plan:
         positions = named_positions(self._operations)
         return {stored.key for stored in named} | {key_of(self._book.uid, place) for place in positions}
 
-    def check_derived(self, facts: Collection[str], derived_max: int | None) -> None:
+    def check_derived(self, facts: Collection[str], inline_max: int | None) -> None:
         """Check what goes as derived. Raises FactsDerived and ManyDerived."""
-        if derived_max is not None and len(self._derived) > derived_max:
+        if inline_max is not None and len(self._derived) > inline_max:
             raise ManyDerived
         if self._derived or facts:
             kinds = kinds_of(self._db, [stored.key for stored in self._derived.values()])
@@ -276,7 +283,8 @@ class _Plan:
         return step
 
 
-def _check_unchanged(db: Connection, book: Book | None, since: Since) -> None:
+def check_unchanged_in(db: Connection, book: Book | None, since: Since) -> None:
+    """Raise Conflict if what a precondition names has changed."""
     uid, revision = (book.uid, book.revision) if book else (0, 0)
     changes: list[Row] = []
     if revision > since.revision:

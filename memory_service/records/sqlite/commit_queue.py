@@ -21,8 +21,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-import structlog
-
 from memory_service.errors import MemoryServiceError, Overloaded, StorageFull, Unavailable
 from memory_service.records.sqlite.connection import (
     CHECKPOINT_PAGES,
@@ -38,6 +36,7 @@ from memory_service.records.sqlite.connection import (
     translated,
 )
 from memory_service.records.sqlite.disk_space import DiskSpace
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.fair_queue import FairQueue
 from memory_service.runtime.files import InPlace
@@ -45,7 +44,7 @@ from memory_service.runtime.log_causes import cause_of
 from memory_service.runtime.yielding import aside
 
 T = TypeVar("T")
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 Owner = tuple[str, str]
 """The caller of a write ("" where callers have no names) and its namespace."""

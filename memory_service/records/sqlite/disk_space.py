@@ -14,15 +14,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import structlog
-
 from memory_service.errors import StorageFull
 from memory_service.records.sqlite.connection import Connection, free_page_bytes
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.log_causes import cause_of
 
 _SLACK_BYTES = 4 << 20
 _LOG_BYTES_MIN = 1 << 20
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,15 @@ class SqliteItemStore(StoreCore, ItemStore):
             shrinks=True,
         )
 
+    async def link_parents(self, namespace: str, items: Sequence[Item], *, by: Caller = ANYBODY) -> None:
+        await self._queue.write(
+            lambda db: item_writes.link_parents(db, self._ledger, namespace, items),
+            lambda _: None,
+            owner=(by.name, namespace),
+            # An item may have a hundred parents.
+            heavy=True,
+        )
+
 
 def _versions(db: Connection, uid: int, versions: Sequence[tuple[str, int]]) -> list[Row]:
     """Return rows of ITEM_COLUMNS for those versions that exist."""

@@ -247,6 +247,17 @@ def refresh_expiry(
     return outcome
 
 
+def link_parents(db: Connection, ledger: Ledger, namespace: str, items: Sequence[Item]) -> None:
+    """Link items to their parents, unless they were written since they were read. See
+    `ItemStore.link_parents`.
+    """
+    book = ledger.find(db, namespace)
+    for item in items:
+        stored = stored_item(db, book, item.id)
+        if book is not None and stored is not None and stored.revision == item.revision:
+            keep_parents(db, book.uid, item)
+
+
 def record_uses(db: Connection, ledger: Ledger, namespace: str, positions: Sequence[int]) -> dict[int, int]:
     """Count items as used; return the new count of each. See `ItemStore.record_uses`."""
     book = ledger.find(db, namespace)

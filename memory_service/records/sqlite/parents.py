@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from memory_service.data_model import Item, ItemKind
-from memory_service.records.rules.derivation import Links, parents_of
+from memory_service.data_model import Item, ItemKind, parents_of
+from memory_service.records.rules.derivation import Links
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.schema import key_of
 

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
-import structlog
-
 from memory_service.errors import InvalidArgument, StorageFull, Unavailable
 from memory_service.records.base import BackupReport, CannotOpen, Capabilities, Records
 from memory_service.records.folder_lock import locked_folder
@@ -39,11 +37,12 @@ from memory_service.records.sqlite.state_store import SqliteStateStore
 from memory_service.records.sqlite.undo_store import SqliteUndoStore
 from memory_service.records.sqlite.version_store import SqliteVersionStore
 from memory_service.records.sqlite.write_store import SqliteWriteStore
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.failpoints import reach
 from memory_service.runtime.files import InPlace, make_folder, sync
 from memory_service.runtime.log_causes import cause_of
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 _READERS = 2
 

@@ -22,7 +22,13 @@ from memory_service.records.row_source import FollowedSource, Follower, RowBatch
 from memory_service.records.rules.vectors import vector_key
 from memory_service.records.sqlite.column_values import values
 from memory_service.records.sqlite.connection import Connection, Row, translated
-from memory_service.records.sqlite.rows import ITEM_COLUMNS, NAMESPACE_COLUMNS, item_of, namespace_of
+from memory_service.records.sqlite.rows import (
+    ITEM_COLUMNS,
+    NAMESPACE_COLUMNS,
+    OUTLINE_COLUMNS,
+    item_of,
+    namespace_of,
+)
 from memory_service.records.sqlite.schema import FORMAT, POSITION_MAX, key_of, keys_of
 from memory_service.records.sqlite.store_core import StoreCore
 from memory_service.records.stored_values import described
@@ -59,7 +65,12 @@ class SqliteRowSource(StoreCore, FollowedSource):
             return [str(manifest) for (manifest,) in self._reader.execute("SELECT manifest FROM snapshots")]
 
     async def load_items(
-        self, info: NamespaceInfo, positions: Sequence[int], *, with_embedding: bool
+        self,
+        info: NamespaceInfo,
+        positions: Sequence[int],
+        *,
+        with_embedding: bool,
+        with_content: bool = True,
     ) -> list[Item | None]:
         first = key_of(info.uid, 0)
         keys = [first + position for position in positions]
@@ -76,6 +87,11 @@ class SqliteRowSource(StoreCore, FollowedSource):
             return await self._read(lambda db: _load(db, keys, columns, none))
         missing = [at for at, item in enumerate(items) if item is None]
         wanted = [keys[at] for at in missing]
+        if not with_content:
+            loaded = await self._read(lambda db: _load(db, wanted, OUTLINE_COLUMNS, none))
+            for at, item in zip(missing, loaded, strict=True):
+                items[at] = item
+            return items
         if len(missing) <= _INLINE_READS_MAX:
             with translated():
                 rows = _rows(self._reader, wanted, ITEM_COLUMNS)

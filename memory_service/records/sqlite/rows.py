@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_service.data_model import TIME_US_MAX, Item, ItemWrite, NamespaceInfo, StateEntry
 from memory_service.records import stored_values
+from memory_service.records.contents import NO_CONTENT
 from memory_service.records.sqlite.connection import Row
 from memory_service.records.sqlite.schema import POSITION_MAX, key_of
 from memory_service.records.stored_values import provenance_of, settings_of, texts_of, vector_bytes
@@ -34,6 +35,8 @@ REFRESH_EXPIRY = (
     f" expire_us = max(expire_us, min(?1 + ifnull(ttl_us, expire_us - update_us), {TIME_US_MAX}))"
     " WHERE key IN (SELECT value FROM json_each(?2)) AND expire_us > ?1 RETURNING key, expire_us"
 )
+# Without the content.
+OUTLINE_COLUMNS = ITEM_COLUMNS.replace("content", f"'{NO_CONTENT}'")
 STATE_COLUMNS = "key, version, create_us, update_us, expire_us, description, revision, value, provenance"
 NAMESPACE_COLUMNS = (
     "name, uid, revision, item_count, state_count, embedded_count, dimension, model, create_us,"

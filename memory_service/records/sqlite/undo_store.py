@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from memory_service.data_model import Receipt, UndoStep, WritesBy
-from memory_service.records.base import UndoStore
+from memory_service.records.base import RestoredFiles, UndoStore
 from memory_service.records.sqlite import undo_writes
 from memory_service.records.sqlite.connection import Connection
 from memory_service.records.sqlite.ledger import Outcome
@@ -26,6 +26,7 @@ class SqliteUndoStore(StoreCore, UndoStore):
         limit: int,
         *,
         dry_run: bool,
+        files: RestoredFiles | None = None,
         by: Caller = ANYBODY,
     ) -> UndoStep:
         at_us = present_us()
@@ -38,7 +39,7 @@ class SqliteUndoStore(StoreCore, UndoStore):
         def apply(db: Connection) -> tuple[UndoStep, Outcome]:
             if (book := self._ledger.find(db, namespace)) is None:
                 return UndoStep(), Outcome(Receipt(0))
-            return undo_writes.undo_items(db, self._ledger, book, whose, after_position, limit, at_us)
+            return undo_writes.undo_items(db, self._ledger, book, whose, after_position, limit, at_us, files)
 
         return await self._write_step(namespace, by, apply)
 

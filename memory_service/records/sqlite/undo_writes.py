@@ -4,11 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory_service.data_model import ChangeType, Item, ItemKind, ItemWrite, Receipt, UndoStep, WritesBy
+from memory_service.data_model import (
+    ChangeType,
+    Facet,
+    Item,
+    ItemKind,
+    ItemWrite,
+    Receipt,
+    UndoStep,
+    WritesBy,
+)
 from memory_service.indexes.view import Entry
+from memory_service.records.base import RestoredFiles
 from memory_service.records.rules.history import Version, copied
-from memory_service.records.rules.undo import Action, Undone, step_of, undo_item, undo_state, write_again
+from memory_service.records.rules.undo import (
+    Action,
+    Undone,
+    check_files,
+    step_of,
+    undo_item,
+    undo_state,
+    write_again,
+)
 from memory_service.records.rules.versions import REDACTED
+from memory_service.records.sqlite.applying import check_unchanged_in
 from memory_service.records.sqlite.connection import Connection, Row
 from memory_service.records.sqlite.item_writes import StoredItem, put_version, remove_item
 from memory_service.records.sqlite.kept_answers import forget_told_of_item, forget_told_of_state
@@ -118,11 +137,21 @@ def _plan_state(db: Connection, uid: int, key: str, by: WritesBy, at_us: int) ->
 
 
 def undo_items(
-    db: Connection, ledger: Ledger, book: Book, by: WritesBy, after: int, limit: int, at_us: int
+    db: Connection,
+    ledger: Ledger,
+    book: Book,
+    by: WritesBy,
+    after: int,
+    limit: int,
+    at_us: int,
+    files: RestoredFiles | None,
 ) -> tuple[UndoStep, Outcome]:
     """Undo a writer's changes to some items; see `UndoStore.undo_items`."""
     outcome = Outcome(Receipt(0))
     step, plans = plan_items(db, book.uid, by, after, limit, at_us)
+    if files is not None:
+        check_unchanged_in(db, book, files.unchanged)
+    check_files({item_id: undone for item_id, _, undone in plans}, files)
     for item_id, stored, undone in plans:
         if undone.action is Action.REMOVE:
             removed = remove_item(db, ledger, book, item_id, stored, ChangeType.ITEM_DELETED)
@@ -130,7 +159,9 @@ def undo_items(
             continue
         forget_told_of_item(db, book.uid, item_id)
         if undone.action is Action.RESTORE:
-            outcome.effect.replaced.append((_restore(db, ledger, book, stored, undone.restored), False))
+            facet = files.facets.get((item_id, undone.restored)) if files else None
+            restored = _restore(db, ledger, book, stored, undone.restored, facet)
+            outcome.effect.replaced.append((restored, False))
         ledger.erase(db, book)
         db.executemany(
             "DELETE FROM item_history WHERE key = ? AND revision = ?",
@@ -139,8 +170,10 @@ def undo_items(
     return step, finish(db, book, None, outcome)
 
 
-def _restore(db: Connection, ledger: Ledger, book: Book, stored: StoredItem, revision: int) -> Entry:
-    """Write a kept version over the present one."""
+def _restore(
+    db: Connection, ledger: Ledger, book: Book, stored: StoredItem, revision: int, facet: Facet | None
+) -> Entry:
+    """Write a kept version over the present one, with a facet if one is given."""
     columns = ", ".join(
         "i.id" if name == "id" else f"h.{name}" for name in map(str.strip, ITEM_COLUMNS.split(","))
     )
@@ -154,6 +187,7 @@ def _restore(db: Connection, ledger: Ledger, book: Book, stored: StoredItem, rev
     if item.embedding is not None:
         item.embedding = np.array(item.embedding)
     item.provenance = copied(item.provenance, revision)
+    item.facet = facet or item.facet
     write = ItemWrite(item, "")
     # If its vector is of another model, or it had none yet, the item becomes pending.
     waits = row[10] < book.no_vector_key

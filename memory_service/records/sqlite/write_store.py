@@ -30,6 +30,7 @@ class SqliteWriteStore(StoreCore, WriteStore):
         released: str = "",
         unchanged: Since | None = None,
         facts: Collection[str] = (),
+        derived_max: int | None = None,
         by: Caller = ANYBODY,
     ) -> Receipt:
         info = self._info(namespace) if unchanged else None
@@ -42,7 +43,7 @@ class SqliteWriteStore(StoreCore, WriteStore):
             def apply_all(db: Connection) -> Outcome:
                 return apply(
                     db, self._ledger, namespace, operations, terms, request, by, released, unchanged, facts,
-                    None if heavy else HEAVY_ITEMS,
+                    derived_max, None if heavy else HEAVY_ITEMS,
                 )  # fmt: skip
 
             if grows(operations):

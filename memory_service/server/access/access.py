@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
-import structlog
 
 from memory_service.errors import PermissionDenied, Unauthenticated
 from memory_service.runtime.caller import Caller, present_caller, set_caller
 from memory_service.runtime.clock import latest_s
+from memory_service.runtime.event_log import EventLog
 from memory_service.server.access.authenticator import Authenticator, Verified
 from memory_service.server.access.certificates import certificate_subject
 from memory_service.server.methods import SERVED, Method, Reach
@@ -26,7 +26,7 @@ REFRESH_EVERY_S = 1.0
 _KNOWN_MAX = 10_000
 _TOKEN_CHARS_MAX = 8192
 _SCHEME = "bearer "
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import grpc
-import structlog
+
+from memory_service.runtime.event_log import EventLog
 
 # Imported on first use: a server without TLS does not need it.
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 # A certificate has a few KB, and parsing one takes some 20 us. With twice as many certificates in use, each
 # call would cost that much more.
 _KNOWN_CERTIFICATES_MAX = 1024
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class _Ambiguous(ValueError):

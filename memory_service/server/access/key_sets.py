@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import structlog
 from jwt import PyJWK, PyJWTError
 
+from memory_service.runtime.event_log import EventLog
 from memory_service.runtime.files import stamp_of
 
 _BYTES_MAX = 1 << 20
@@ -28,7 +28,7 @@ _KEPT_S = 3600.0
 """How long keys are used after the last successful fetch."""
 _WAITING_MAX = 100
 _PRIVATE = ("d", "p", "q", "k")
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 SigningKeys = Mapping[str, PyJWK]
 

@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-import structlog
-
 from memory_service.credentials.api_keys import ApiKey, KeyRing
 from memory_service.credentials.key_differences import KeyDifference, differences
 from memory_service.credentials.key_store import BadKeys, KeyStore
 from memory_service.errors import Unavailable
+from memory_service.runtime.event_log import EventLog
 from memory_service.server.access.authenticator import NEVER_S, Authenticator, Verified
 
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 class ToldOfKeys(Protocol):

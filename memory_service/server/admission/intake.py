@@ -13,10 +13,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 import grpc
-import structlog
 import uvloop
 from grpc._cython import cygrpc
 from grpc.aio import AbortError
+
+from memory_service.runtime.event_log import EventLog
 
 _ASKED_FOR = 128
 """Calls requested from gRPC at a time.
@@ -25,7 +26,7 @@ Doubled: more calls of a burst arrive at once, to be queued or refused here.
 """
 _WAKE_UPS_MAX = 4096
 """Wake-ups read at a time. Doubled: no effect, because gRPC's socket holds some hundreds."""
-_log = structlog.get_logger(__name__)
+_log = EventLog(__name__)
 
 
 def intake_server(options: Sequence[tuple[str, Any]]) -> grpc.aio.Server:

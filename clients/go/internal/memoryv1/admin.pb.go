@@ -1614,7 +1614,8 @@ type UndoWritesResponse struct {
 	RestoredCount int64 `protobuf:"varint,2,opt,name=restored_count,json=restoredCount,proto3" json:"restored_count,omitempty"`
 	// Number of items and states that could not be restored. These are the ones that the writer deleted or
 	// replaced by a version that has expired; those whose previous version is no longer kept, or which
-	// another writer has since changed without changing the content (both stay as they are); and replaced
+	// another writer has since changed without changing the content (both stay as they are); files that
+	// another writer has since edited, in which text of the undone writes may be left; and replaced
 	// documents, which are removed because their former fragments are gone.
 	UnrestorableCount int64 `protobuf:"varint,3,opt,name=unrestorable_count,json=unrestorableCount,proto3" json:"unrestorable_count,omitempty"`
 	// The item ids and state keys of those that still exist or were removed by this call. At most 100.

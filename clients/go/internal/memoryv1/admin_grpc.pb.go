@@ -76,7 +76,8 @@ type AdminServiceClient interface {
 	ListQuarantined(ctx context.Context, in *ListQuarantinedRequest, opts ...grpc.CallOption) (*ListQuarantinedResponse, error)
 	// ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
 	// original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
-	// example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
+	// example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine. If all items that an
+	// item names as parents were removed meanwhile, it is not released: ITEM_NOT_FOUND.
 	ReviewQuarantined(ctx context.Context, in *ReviewQuarantinedRequest, opts ...grpc.CallOption) (*ReviewQuarantinedResponse, error)
 }
 
@@ -242,7 +243,8 @@ type AdminServiceServer interface {
 	ListQuarantined(context.Context, *ListQuarantinedRequest) (*ListQuarantinedResponse, error)
 	// ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
 	// original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
-	// example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
+	// example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine. If all items that an
+	// item names as parents were removed meanwhile, it is not released: ITEM_NOT_FOUND.
 	ReviewQuarantined(context.Context, *ReviewQuarantinedRequest) (*ReviewQuarantinedResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }

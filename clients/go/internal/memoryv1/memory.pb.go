@@ -525,7 +525,8 @@ func (ChangeType) EnumDescriptor() ([]byte, []int) {
 type MemoryItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the item within its namespace. Empty when added: the server generates one. 1 to 128
-	// bytes of UTF-8 without control characters.
+	// bytes of UTF-8 without control characters. The server keeps ids of two forms for itself: "session:" with
+	// 64 hexadecimal digits, and an id that it generated with a dot and a number.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The conversation within the namespace that the item belongs to. Empty: none. At most 256 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -4014,7 +4015,7 @@ type DeleteWhereRequest struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only items with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Count the matching items and delete nothing.
+	// Count the matching items and delete nothing. Needs the right to read too.
 	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// The `next_page_token` of the previous response; all other fields except request_id must be
 	// unchanged. Empty: begin.

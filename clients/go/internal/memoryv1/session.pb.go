@@ -236,7 +236,8 @@ type ListSessionsRequest struct {
 	// ends at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
-	// page. A session that becomes the latest while pages are read may be missing from them.
+	// page. While pages are read, a session that becomes the latest may be missing from them, and one whose
+	// latest item expires or is removed may be repeated.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions whose id begins with this. Empty: any. At most 256 bytes.
 	Prefix string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`

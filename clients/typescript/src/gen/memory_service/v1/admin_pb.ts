@@ -907,7 +907,8 @@ export type UndoWritesResponse = Message<"memory_service.v1.UndoWritesResponse">
   /**
    * Number of items and states that could not be restored. These are the ones that the writer deleted or
    * replaced by a version that has expired; those whose previous version is no longer kept, or which
-   * another writer has since changed without changing the content (both stay as they are); and replaced
+   * another writer has since changed without changing the content (both stay as they are); files that
+   * another writer has since edited, in which text of the undone writes may be left; and replaced
    * documents, which are removed because their former fragments are gone.
    *
    * @generated from field: int64 unrestorable_count = 3;
@@ -1279,7 +1280,8 @@ export const AdminService: GenService<{
   /**
    * ReviewQuarantined releases or deletes a quarantined write. A released write is applied now, with its
    * original provenance. Errors: QUARANTINED_NOT_FOUND; a release also has the errors of the write, for
-   * example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine.
+   * example ITEM_ALREADY_EXISTS and REVISION_MISMATCH, and then leaves it in quarantine. If all items that an
+   * item names as parents were removed meanwhile, it is not released: ITEM_NOT_FOUND.
    *
    * @generated from rpc memory_service.v1.AdminService.ReviewQuarantined
    */

@@ -305,7 +305,7 @@ export enum ErrorReason {
   /**
    * The item or state has no version that was written at this revision, or it is no longer kept, or it was
    * redacted. Code NOT_FOUND. Metadata: {"namespace": ..., "id": ..., "revision": "3"}, with "key" instead
-   * of "id" for a state.
+   * of "id" for a state, and {"namespace": ..., "path": ..., "version": "3"} for a file.
    *
    * @generated from enum value: ERROR_REASON_VERSION_NOT_FOUND = 38;
    */
@@ -313,7 +313,8 @@ export enum ErrorReason {
 
   /**
    * The current version cannot be redacted. Code FAILED_PRECONDITION. Replace or delete the item or state
-   * first. Metadata: {"id": ..., "revision": "3"}, with "key" instead of "id" for a state.
+   * first. Metadata: {"id": ..., "revision": "3"}, with "key" instead of "id" for a state, and {"path": ...,
+   * "version": "3"} for a file.
    *
    * @generated from enum value: ERROR_REASON_VERSION_IS_CURRENT = 39;
    */

@@ -24,7 +24,8 @@ export const file_memory_service_v1_memory: GenFile = /*@__PURE__*/
 export type MemoryItem = Message<"memory_service.v1.MemoryItem"> & {
   /**
    * Identifies the item within its namespace. Empty when added: the server generates one. 1 to 128
-   * bytes of UTF-8 without control characters.
+   * bytes of UTF-8 without control characters. The server keeps ids of two forms for itself: "session:" with
+   * 64 hexadecimal digits, and an id that it generated with a dot and a number.
    *
    * @generated from field: string id = 1;
    */
@@ -2160,7 +2161,7 @@ export type DeleteWhereRequest = Message<"memory_service.v1.DeleteWhereRequest">
   endTime?: Timestamp | undefined;
 
   /**
-   * Count the matching items and delete nothing.
+   * Count the matching items and delete nothing. Needs the right to read too.
    *
    * @generated from field: bool dry_run = 8;
    */

@@ -168,7 +168,8 @@ export type ListSessionsRequest = Message<"memory_service.v1.ListSessionsRequest
 
   /**
    * The `next_page_token` of the previous response; all other fields must be unchanged. Empty: the first
-   * page. A session that becomes the latest while pages are read may be missing from them.
+   * page. While pages are read, a session that becomes the latest may be missing from them, and one whose
+   * latest item expires or is removed may be repeated.
    *
    * @generated from field: string page_token = 3;
    */
@@ -622,7 +623,8 @@ export const SessionService: GenService<{
   /**
    * ForkSession copies a session, or its beginning, to a new one, atomically. The copies have new ids, and
    * the order, times, labels, metadata and vectors of the items that they were made from. Later changes of
-   * one session do not affect the other. At most 1000 items, and 16 MiB.
+   * one session do not affect the other. The copies name each other as parents; parents outside the session
+   * stay, parents in it that are not copied are left out. At most 1000 items, and 16 MiB.
    * Errors: SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS, ITEM_NOT_FOUND, LIMIT_EXCEEDED.
    *
    * @generated from rpc memory_service.v1.SessionService.ForkSession
