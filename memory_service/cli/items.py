@@ -129,7 +129,9 @@ def add(
 @option("--also-query", "queries", multiple=True, help="Further text to search for; repeatable.")
 @option("--also-namespace", "namespaces", multiple=True, help="Further namespace to search; repeatable.")
 @option(
-    "--min-relevance", type=float, help="Only items this likely to answer the query, 0 to 1; 0.5: probably."
+    "--min-relevance",
+    type=float,
+    help="Only items with at least this relevance, 0 to 1: words and meaning in common with QUERY.",
 )
 @option(
     "--neighbour-weight",
@@ -240,7 +242,11 @@ def delete(session: Session, item_id: str, keep_derived: bool) -> None:
     help="Only items created before this time, or longer ago than this, such as 30d.",
 )
 @_KEEP_DERIVED
-@option("--dry-run", is_flag=True, help="Count the matching items, without derived ones, and delete nothing; needs the right to read.")
+@option(
+    "--dry-run",
+    is_flag=True,
+    help="Count the matching items, without derived ones, and delete nothing; needs the right to read.",
+)
 @option("--yes", is_flag=True, help="Do not count the items and ask for confirmation.")
 @client_command
 def delete_where(session: Session, keep_derived: bool, dry_run: bool, yes: bool, **conditions: Any) -> None:
