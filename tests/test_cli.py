@@ -193,6 +193,17 @@ def test_neighbours_stand_around_a_result(run: Run) -> None:
     assert said == ["one", "a heron", "three"]
 
 
+def test_results_of_several_namespaces_name_them(run: Run, namespace: str) -> None:
+    run("add", "Ada likes green tea")
+    other = f"{namespace}/other"
+    run("add", "Bob likes black tea", "--namespace", other)
+    alone = run("retrieve", "tea").stdout.splitlines()
+    assert namespace not in alone[0]
+    rows = run("retrieve", "tea", "--also-namespace", other).stdout.splitlines()
+    found = {row.split()[1]: " ".join(row.split()[-4:]) for row in rows}
+    assert found == {namespace: "Ada likes green tea", other: "Bob likes black tea"}
+
+
 def test_the_best_that_fit_come_and_their_tokens_are_told(run: Run) -> None:
     run("add", "heron " * 50)
     run("add", "a heron in the reeds")
@@ -475,6 +486,20 @@ def test_administration(run: Run, namespace: str) -> None:
     assert run("flush").stdout.startswith("flushed in ")
     name = json_lines(run("backup", "--json"))[0]["name"]
     assert run("backup", name, exit_code=1).stderr.startswith("error: ")
+
+
+def test_settings_are_printed_and_changed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("settings", exit_code=1).stderr.endswith("(NAMESPACE_NOT_FOUND)\n")
+    run("add", "x")
+    assert json_lines(run("settings", "--json")) == [{"time_zone": "", "version": 0}]
+    monkeypatch.setenv("MEMORY_SERVICE_TIME_ZONE", "Asia/Tokyo")
+    assert json_lines(run("settings", "--json"))[0]["version"] == 0, "meant for `retrieve`"
+    changed = run("settings", "--time-zone", "Europe/Berlin", "--default-ttl", "7d").stdout
+    assert changed.split() == ["time_zone", "Europe/Berlin", "default_ttl", "604800s", "version", "1"]
+    assert run("settings").stdout == changed
+    assert "needs a change" in run("settings", "--expected-version", "1", exit_code=2).stderr
+    monkeypatch.setenv("MEMORY_SERVICE_SETTINGS_TIME_ZONE", "Europe/Paris")
+    assert json_lines(run("settings", "--json"))[0]["time_zone"] == "Europe/Paris"
 
 
 def test_namespaces_move_to_the_servers_embedder(tmp_path: Path) -> None:

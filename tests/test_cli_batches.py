@@ -81,6 +81,16 @@ def test_deleting_everything_by_conditions_is_refused(run: Run) -> None:
     assert wrong.stderr.endswith("(INVALID_FIELD)\n")
 
 
+def test_a_variable_of_another_command_is_no_condition_of_a_deletion(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("add", "x", "--id", "a")
+    monkeypatch.setenv("MEMORY_SERVICE_FILTER", "id = a")
+    assert "give a condition" in run("delete-where", "--yes", exit_code=2).stderr
+    monkeypatch.setenv("MEMORY_SERVICE_DELETE_WHERE_FILTER", "id = a")
+    assert run("delete-where", "--yes").stdout == "deleted 1 items\n"
+
+
 def test_a_file_of_operations_is_applied(run: Run, tmp_path: Path) -> None:
     run("add", "x", "--id", "old", "--session", "s")
     run("add", "x", "--id", "kept")
@@ -123,9 +133,14 @@ def test_results_are_printed_as_json(run: Run) -> None:
 def test_nothing_is_applied_if_an_operation_fails(run: Run) -> None:
     good = {"add": {"item": {"text": "x"}}}
     missing = run("write", "-", stdin=lines(good, {"delete": {"id": "none"}}), exit_code=1)
+    assert missing.stderr.startswith("error: operations[1].delete: no item ")
     assert missing.stderr.endswith("(ITEM_NOT_FOUND)\n")
+    stale = {"save_state": {"key": "k", "value": 1, "expected_version": "7"}}
+    conflict = run("write", "-", stdin=lines(good, good, stale), exit_code=1).stderr
+    assert conflict.startswith("error: operations[2].save_state: ")
+    assert conflict.count("operations[") == 1
     empty = run("write", "-", stdin=lines(good, {"add": {"item": {"text": ""}}}), exit_code=1)
-    assert "operations[1].add.item.text" in empty.stderr
+    assert empty.stderr.startswith("error: operations[1].add.item.text: ")
     assert run("write", "-", stdin="", exit_code=1).stderr.startswith("error: operations")
     assert ids(run) == []
 

@@ -71,7 +71,9 @@ def test_the_commands_that_there_are() -> None:
     assert set(names["memories"]) == {"save", "search", "list", "delete", "preload", "extract", "export"}
     assert set(names["documents"]) == {"add", "list", "get", "search", "delete"}
     assert set(names["sessions"]) == {"list", "get", "update", "delete", "fork"}
-    assert set(names["files"]) == {"read", "write", "edit", "rename", "delete", "list", "search"}
+    assert set(names["files"]) == {
+        *("read", "write", "edit", "rename", "delete", "list", "search", "versions", "redact")
+    }
 
 
 def test_the_choices_are_those_of_the_client() -> None:
@@ -436,6 +438,8 @@ def test_a_file_is_written_edited_read_and_deleted(run: Run, tmp_path: Path) -> 
     run(*edit, "--append", "The end.\n")
     assert run(*edit, "--replace", "none", "x", exit_code=1).stderr.endswith("(OCCURRENCE_MISMATCH)\n")
     assert "is required" in run(*edit, exit_code=2).stderr
+    both = run(*edit, "--insert", "1", "x", "--append", "y", exit_code=2)
+    assert "only one of --replace, --insert and --append may be given" in both.stderr
     text = "# Ada\nLives in Porto.\nLikes coffee.\nThe end.\n"
     assert run("files", "read", "/notes/ada.md").stdout == text
     assert (
@@ -459,6 +463,31 @@ def test_files_are_listed_searched_renamed_and_deleted(run: Run) -> None:
     found = run("files", "search", "otters", "--path", "/a", "--limit", "1", "--max-characters", "100").stdout
     assert "/a/otters.md:1-2" in found
     assert run("files", "rename", "/a", "/c/d").stdout == "renamed 1 files\n"
-    assert run("files", "delete", "/c", exit_code=1).stderr.endswith("(FOLDER_NOT_EMPTY)\n")
+    refused = run("files", "delete", "/c", exit_code=1).stderr
+    assert refused == "error: /c is a folder: delete it with --recursive (FOLDER_NOT_EMPTY)\n"
     assert run("files", "delete", "/c", "--recursive").stdout == "deleted 1 files\n"
     assert run("files", "read", "/c/d/otters.md", exit_code=1).stderr.endswith("(FILE_NOT_FOUND)\n")
+
+
+def test_the_versions_of_a_file_are_listed_and_redacted(run: Run) -> None:
+    first = run("files", "write", "/plan", stdin="one\n").stdout.strip()
+    second = run("files", "write", "/plan", stdin="two and more\n").stdout.strip()
+    rows = [line.split() for line in run("files", "versions", "/plan").stdout.splitlines()]
+    assert [(row[0], row[-1]) for row in rows] == [(second, "/plan"), (first, "/plan")]
+    assert [row[-3:-1] for row in rows] == [["13", "B"], ["4", "B"]]
+    redact = ("files", "redact", "/plan", first)
+    assert run(*redact, stdin="n\n", exit_code=1).stderr.endswith("error: nothing was redacted\n")
+    assert run("files", "read", "/plan", "--version", first).stdout == "one\n"
+    assert run(*redact, "--yes").stdout == f"redacted version {first} of /plan\n"
+    assert [each["path"] for each in json_lines(run("files", "versions", "/plan", "--json"))] == ["/plan", ""]
+    current = run("files", "redact", "/plan", second, "--yes", exit_code=1)
+    assert current.stderr.endswith("(VERSION_IS_CURRENT)\n")
+
+
+def test_variables_of_other_commands_do_not_change_files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = run("files", "write", "/plan", stdin="one\n").stdout.strip()
+    run("files", "write", "/plan", stdin="two\n")
+    monkeypatch.setenv("MEMORY_SERVICE_VERSION", "0.1.0")
+    assert run("files", "read", "/plan").stdout == "two\n"
+    monkeypatch.setenv("MEMORY_SERVICE_FILES_VERSION", version)
+    assert run("files", "read", "/plan").stdout == "one\n"

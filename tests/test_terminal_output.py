@@ -151,6 +151,7 @@ def _fill(client: MemoryClient) -> None:
     client.save_state(ID, HOSTILE, description=TYPED)
     client.update(ID, importance=1)
     client.save_state(ID, HOSTILE, description=TYPED)
+    client.write_file(f"/{ID}/{ID}", f"{HOSTILE} before")
     client.add(HOSTILE, id="removed")
     client.add("x", id="labelled", labels={ID: TYPED})
     client.add(f"xyloquestioned {HOSTILE}", id=f"q{ID}", provenance=whence)
@@ -188,6 +189,8 @@ SHOWN: dict[str, list[str]] = {
     "files write": [f"/new{ID}", _FILE],
     "files read": [f"/{ID}/{ID}"],
     "files edit": [f"/new{ID}", "--append", TYPED],
+    "files versions": [f"/{ID}/{ID}"],
+    "files redact": [f"/{ID}/{ID}", "5", "--yes"],
     "files list": [],
     "files search": ["A"],
     "files rename": [f"/new{ID}", f"/renamed{ID}"],
@@ -236,7 +239,7 @@ TOLD_IN_JSON = [
     *("retrieve", "list", "get", "state load", "state list", "state search", "memories search"),
     *("memories list", "memories preload", "documents list", "documents get", "documents search"),
     *("quarantine list", "audit show", "labels", "versions", "state versions", "sessions list"),
-    *("sessions get", "files list", "files read", "files search"),
+    *("sessions get", "files list", "files read", "files search", "files versions"),
 ]
 PRINTED_ALONE = {"watch"}
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memory_service.cli import output, rendering
-from memory_service.cli.options import client_command, option
+from memory_service.cli.options import client_command, option, own_variables
 from memory_service.cli.parameters import Duration
 from memory_service.cli.session import CommandError, Session
+
+if TYPE_CHECKING:
+    from memory_client import NamespaceSettings
 
 
 @click.command()
@@ -57,6 +60,7 @@ def namespaces(session: Session, prefix: str) -> None:
         session.tell(found, f"{row}  {rendering.one_line(found.namespace)}")
 
 
+@own_variables
 @click.command()
 @option("--time-zone", help='IANA name of the time zone of its users, such as Europe/Berlin; "": UTC.')
 @option(
@@ -72,14 +76,26 @@ def settings(
     no_default_ttl: bool,
     expected_version: int | None,
 ) -> None:
-    """Change settings of the namespace, and print them."""
+    """Change settings of the namespace, and print them; without options, only print them."""
     changes: dict[str, Any] = {} if time_zone is None else {"time_zone": time_zone}
     if default_ttl is not None or no_default_ttl:
         if default_ttl is not None and no_default_ttl:
             raise CommandError("--default-ttl and --no-default-ttl exclude each other")
         changes["default_ttl"] = default_ttl
-    changed = session.client.update_namespace(**changes, expected_version=expected_version)
-    session.tell(changed, rendering.fields(changed))
+    if changes:
+        found = session.client.update_namespace(**changes, expected_version=expected_version)
+    elif expected_version is not None:
+        raise click.UsageError("--expected-version needs a change")
+    else:
+        found = _settings_of(session)
+    session.tell(found, rendering.fields(found))
+
+
+def _settings_of(session: Session) -> NamespaceSettings:
+    from memory_client import NamespaceSettings
+
+    never_set = NamespaceSettings(time_zone="", default_ttl=None, version=0)
+    return session.client.namespace_stats().settings or never_set
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Commands on files: read, write, edit, rename, delete, list, search."""
+"""Commands on files: read, write, edit, rename, delete, list, search, versions, redact."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli import output
-from memory_service.cli.options import client_command, option
+from memory_service.cli.options import client_command, option, own_variables
 from memory_service.cli.rendering import moment, one_line
 from memory_service.cli.session import CommandError, Session
+from memory_service.cli.versions import confirm, row, yes_option
 
 if TYPE_CHECKING:
     from memory_client import FileEdit, FileEntry, FileSearchResult
@@ -21,7 +22,7 @@ _expected_sha256 = option("--expected-sha256", default="", help="Only if the con
 
 @click.group()
 def files() -> None:
-    """Manage text files for a model's notes: read, write, edit, rename, delete, list, search."""
+    """Manage text files for a model's notes: read, write, edit, delete, list, search, versions, redact."""
 
 
 @files.command()
@@ -93,8 +94,10 @@ def _edit_of(replace: tuple[str, str] | None, insert: tuple[int, str] | None, ap
         edits.append(InsertText(*insert))
     if append is not None:
         edits.append(AppendText(append))
-    if len(edits) != 1:
+    if not edits:
         raise click.UsageError("one of --replace, --insert and --append is required")
+    if len(edits) > 1:
+        raise click.UsageError("only one of --replace, --insert and --append may be given")
     return edits[0]
 
 
@@ -116,7 +119,14 @@ def rename(session: Session, path: str, new_path: str, expected_version: int | N
 @client_command
 def delete(session: Session, path: str, **asked: Any) -> None:
     """Delete the file PATH with all its versions."""
-    deleted = session.client.delete_file(path, **asked)
+    from memory_client import FailedPrecondition
+
+    try:
+        deleted = session.client.delete_file(path, **asked)
+    except FailedPrecondition as error:
+        if error.reason != "FOLDER_NOT_EMPTY":
+            raise
+        raise CommandError(f"{path} is a folder: delete it with --recursive ({error.reason})") from None
     session.tell(deleted, f"deleted {deleted.deleted_count} files")
 
 
@@ -161,3 +171,27 @@ def search(session: Session, query: str, **asked: Any) -> None:
 def _result_row(result: FileSearchResult) -> str:
     where = f"{one_line(result.path)}:{result.start_line}-{result.end_line}"
     return f"{result.score:7.4f}  {where}  {one_line(result.text)}"
+
+
+@files.command()
+@click.argument("path")
+@client_command
+def versions(session: Session, path: str) -> None:
+    """Print the kept versions of the file PATH, newest first: version, time, kind, writer, size, path."""
+    for version in session.client.list_file_versions(path):
+        session.tell(version, row(version.version, version, f"{version.size_bytes:>8} B  {version.path}"))
+
+
+@files.command()
+@click.argument("path")
+@click.argument("version", type=int)
+@yes_option
+@client_command
+def redact(session: Session, path: str, version: int, yes: bool) -> None:
+    """Remove the content of the version VERSION of the file PATH."""
+    confirm(yes, f"{path} in version {version}")
+    at = session.client.redact_file_version(path, version)
+    session.tell({"revision": at}, f"redacted version {version} of {one_line(path)}")
+
+
+own_variables(files)

@@ -17,6 +17,7 @@ from memory_service.cli.options import (
     min_trust_option,
     on_duplicate_option,
     option,
+    own_variables,
     session_option,
     sources_option,
 )
@@ -147,23 +148,29 @@ def retrieve(
     half_life: timedelta | None,
     context_window: int,
     max_tokens: int | None,
+    namespaces: tuple[str, ...],
     **asked: Any,
 ) -> None:
     """Print the items that match QUERY best, best first.
 
-    Without QUERY: the last items added, in insertion order. Columns: score, id, time, speaker, text.
-    Neighbours have no score; an empty line separates each item with its neighbours from the next.
+    Without QUERY: the last items added, in insertion order. Columns: score, namespace (with
+    --also-namespace), id, time, speaker, text. Neighbours have no score; an empty line separates each item
+    with its neighbours from the next.
     """
     from memory_client import ScoreWeights
 
     is_weighed = bool(weights) or half_life is not None
     scoring = ScoreWeights(**dict(weights), recency_half_life=half_life) if is_weighed else None
     results = session.client.retrieve(
-        weights=scoring, context_window=context_window, max_tokens=max_tokens, **asked
+        weights=scoring,
+        context_window=context_window,
+        max_tokens=max_tokens,
+        namespaces=namespaces,
+        **asked,
     )
     for number, result in enumerate(results):
         parted = "\n" if number and context_window else ""
-        session.tell(result, parted + rendering.result_rows(result))
+        session.tell(result, parted + rendering.result_rows(result, with_namespace=bool(namespaces)))
     session.note(results.degraded)
     if max_tokens is not None:
         output.note(f"note: about {results.token_count} tokens")
@@ -224,6 +231,7 @@ def delete(session: Session, item_id: str, keep_derived: bool) -> None:
     session.tell(told, f"deleted {item_id}{output.and_derived(deleted.derived_count)}")
 
 
+@own_variables
 @click.command("delete-where")
 @session_option
 @labels_option

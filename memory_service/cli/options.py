@@ -15,6 +15,7 @@ from memory_service.cli.parameters import Label
 from memory_service.cli.session import Session, reported_errors
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=click.Command)
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEFAULT_NAMESPACE = "default"
@@ -30,6 +31,22 @@ def option(*names: str, help: str, variable: str = "", **settings: Any) -> Calla
     variable = "MEMORY_SERVICE_" + (variable or long_name[2:].upper().replace("-", "_"))
     settings.setdefault("show_default", settings.get("default") not in (None, "", False))
     return click.option(*names, help=help, envvar=variable, show_envvar=True, **settings)
+
+
+def own_variables(command: C) -> C:
+    """Put the name of a command or group into the variables of its options: MEMORY_SERVICE_FILES_PATH.
+
+    A variable that is meant for another command then does not change what this one does. The options of all
+    client commands keep their variables. The group must have its commands already.
+    """
+    name = str(command.name).upper().replace("-", "_")
+    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+        for parameter in each.params:
+            if isinstance(parameter, click.Option) and parameter.name not in _SHARED:
+                assert isinstance(parameter.envvar, str)
+                own = parameter.envvar.removeprefix("MEMORY_SERVICE_")
+                parameter.envvar = f"MEMORY_SERVICE_{name}_{own}"
+    return command
 
 
 _POSTGRES = (
@@ -87,6 +104,10 @@ _CONNECTION = (
         help="Send the API key to another machine even without TLS: anyone on the path can read it.",
     ),
 )
+
+
+_SHARED = {*CONNECTION_ARGUMENTS, "address", "namespace", "timeout", "as_json"}
+"""Names of the options that `client_command` adds."""
 
 
 def client_command(function: Callable[..., None]) -> Callable[..., None]:

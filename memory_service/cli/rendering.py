@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _TIME_WIDTH = len("2026-01-31 12:00:00Z")
 _TEXT_WIDTH_MIN = 20
+_NAMESPACE_WIDTH = 24
+"""As of state keys; a longer name moves the rest of its row to the right."""
 _NO_SCORE = " " * 9
 
 
@@ -70,19 +72,21 @@ def _shortened(text: str, indent: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def result_rows(result: Result) -> str:
+def result_rows(result: Result, *, with_namespace: bool = False) -> str:
     """Return a result as a line that begins with its score, and a line for each part of the score.
 
-    Neighbours come before and after it, on lines without a score.
+    Neighbours come before and after it, on lines without a score. `with_namespace`: each item after its
+    namespace.
     """
-    rows = [item_row(item, before=_NO_SCORE) for item in result.before]
-    rows.append(item_row(result.item, before=f"{result.score:7.4f}  "))
+    where = f"{one_line(result.namespace):{_NAMESPACE_WIDTH}}  " if with_namespace else ""
+    rows = [item_row(item, before=_NO_SCORE + where) for item in result.before]
+    rows.append(item_row(result.item, before=f"{result.score:7.4f}  {where}"))
     rows += [
         f"{share.contribution:7.4f}    {share.channel}: {share.raw_score:.4f}"
         f" / {share.scale:.4f} * {share.weight:g}"
         for share in result.explanation
     ]
-    rows += [item_row(item, before=_NO_SCORE) for item in result.after]
+    rows += [item_row(item, before=_NO_SCORE + where) for item in result.after]
     return "\n".join(rows)
 
 

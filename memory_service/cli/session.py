@@ -12,7 +12,7 @@ import click
 from memory_service.cli import output, rendering
 
 if TYPE_CHECKING:
-    from memory_client import Degradation, MemoryClient
+    from memory_client import Degradation, MemoryClient, MemoryServiceError
 
 
 class CommandError(click.ClickException):
@@ -61,9 +61,16 @@ def reported_errors(address: str, *, encrypted: bool = False) -> Iterator[None]:
             elif "Socket closed" in str(error):
                 message = f"the server at {address} closed the connection; does it need --tls?"
             raise CommandError(f"{message} ({error.code})") from None
-        raise CommandError(f"{error} ({error.reason or error.code})") from None
+        raise CommandError(f"{_with_operation(error)} ({error.reason or error.code})") from None
     except (ValueError, OSError) as error:
         # A bad argument or file; click handles a broken pipe.
         if isinstance(error, BrokenPipeError):
             raise
         raise CommandError(str(error)) from None
+
+
+def _with_operation(error: MemoryServiceError) -> str:
+    """Return the text of an error, which begins with the operation of a batch that it concerns, if any."""
+    text = str(error)
+    is_named = error.field in text or not error.field.startswith("operations[")
+    return text if is_named else f"{error.field}: {text}"

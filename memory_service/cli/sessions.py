@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_service.cli import output
-from memory_service.cli.options import client_command, labels_option, option
+from memory_service.cli.options import client_command, labels_option, option, own_variables
 from memory_service.cli.parameters import JsonObject
 from memory_service.cli.rendering import moment, one_line
 from memory_service.cli.session import CommandError
@@ -115,3 +115,6 @@ def fork(session: CommandSession, session_id: str, **asked: Any) -> None:
 def _row(found: Session) -> str:
     cells = (moment(found.last_time), f"{found.item_count:{_COUNT_WIDTH}}", found.session_id, found.title)
     return "  ".join(map(one_line, cells)).rstrip()
+
+
+own_variables(sessions)

@@ -100,7 +100,7 @@ def versions(session: Session, key: str) -> None:
     """Print the kept versions of KEY, newest first: revision, time, kind, writer, value."""
     for version in session.client.list_state_versions(key):
         value = None if version.entry is None else output.json_text(version.entry.value)
-        session.tell(version, row(version, value))
+        session.tell(version, row(version.revision, version, value))
 
 
 @state.command()

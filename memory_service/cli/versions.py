@@ -20,7 +20,9 @@ yes_option = option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def versions(session: Session, item_id: str) -> None:
     """Print the kept versions of the item ID, newest first: revision, time, kind, writer, text."""
     for version in session.client.list_item_versions(item_id):
-        session.tell(version, row(version, None if version.item is None else version.item.text))
+        session.tell(
+            version, row(version.revision, version, None if version.item is None else version.item.text)
+        )
 
 
 @click.command()
@@ -41,8 +43,8 @@ def confirm(yes: bool, what: str) -> None:
         raise CommandError("nothing was redacted")
 
 
-def row(version: Any, text: str | None) -> str:
-    """Return a line for a version."""
+def row(revision: int, version: Any, text: str | None) -> str:
+    """Return a line for the version that was written at a revision."""
     who = rendering.one_line(version.writer) or "-"
-    told = f"{version.revision:>10}  {rendering.moment(version.time)}  {version.kind:<8}  {who}"
+    told = f"{revision:>10}  {rendering.moment(version.time)}  {version.kind:<8}  {who}"
     return f"{told}  {rendering.one_line(text)}" if text else told
