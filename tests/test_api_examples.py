@@ -38,7 +38,8 @@ PRINTED = {
     "store_interaction": "How does AI work? ['By algorithms and statistics.']\n",
     "handle_message": "saved I have saved that information.\n",
     "check_relevance": "['trip'] [Relevant Memory]\n",
-    "extract_memories": "User prefers window seats\n",
+    "extract_memories": "User prefers window seats\n[]\n",
+    "edit_file": "# Trip\n- two tickets\n\nsummer 1\n",
     "update": " Ada likes green tea\n",
     "load_state": "{'step': 2}\n",
     "batch_write": " 1 4\n1\n",
@@ -123,7 +124,9 @@ def test_a_message_is_forgotten_as_the_page_on_operations_says(server: ServerPro
         assert second.memory
         (group,) = memory.consolidate_memories().consolidations
         assert group.memory and set(group.memory.source.memory_ids) == {first.id, second.memory.id}
-        exec(program.replace(ADDRESS, server.address).replace('"ada"', repr(namespace)), {})
+        program = program.replace(ADDRESS, server.address).replace('"ada"', repr(namespace))
+        exec(program, {})
+        exec(program, {})  # The message is gone: nothing else is deleted in its place.
         left = [fact.id for fact in memory.list_memories(include_history=True)]
         assert [item.id for item in memory.list_items()] == [other.id]
     # The merged fact was also made from the second, which names no message.

@@ -74,6 +74,7 @@ PRINTED = {
     "toolCall(": "trains ",
     "batchWrite": "[ 2, 3, 4 ]\n1\n",
     "explain: true": "Ada likes tea",
+    "editFile": "# Trip\n- two tickets\n\ntrip 1\n[ [ ",
     "loadState": "{ step: 2 }\n",
     "saveMemory": "superseded User lives in Paris\n",
     "handleMessage": "saved I have saved that information.\n",

@@ -1,4 +1,4 @@
-"""The example of docs/retrieval.md gets the scores that the page shows."""
+"""The examples of docs/retrieval.md get the scores and relevances that the page shows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from google.protobuf import json_format
 
 from grpc_api import Api
 from memory_service.v1 import memory_pb2 as pb
+from tables_of_docs import rows
 from toolchain import ROOT
 
 PAGE = (ROOT / "docs" / "retrieval.md").read_text()
@@ -36,3 +37,13 @@ def test_the_explained_example_adds_up_as_printed(api: Api, namespace: str) -> N
     for (item, channel, numbers), row in zip(got, printed, strict=True):
         expected = [float(cell) for cell in row[2:] if cell]
         assert numbers == pytest.approx(expected, abs=0.006), (item, channel)
+
+
+@pytest.mark.parametrize(("text", "query", "relevance"), rows(PAGE, "Relevance"))
+def test_a_result_has_the_relevance_that_the_page_shows(
+    api: Api, namespace: str, text: str, query: str, relevance: str
+) -> None:
+    api.memory.Add(pb.AddRequest(namespace=namespace, item=pb.MemoryItem(text=text)))
+    options = pb.RetrieveOptions(query_text=query)
+    (result,) = api.memory.Retrieve(pb.RetrieveRequest(namespace=namespace, options=options)).results
+    assert result.relevance == pytest.approx(float(relevance), abs=0.006)

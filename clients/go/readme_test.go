@@ -23,6 +23,7 @@ var readmePrints = []string{
 	`^deleted: 0 version of the plan: 1\n$`,
 	`^1\n[\d.]+ Ada likes tea \[.*\]\nitem-1\n$`,
 	`^plan 2 2\n$`,
+	`^# Trip\n- a ticket\ntrip 1\n\S+ Ada likes tea\n$`,
 	`^2\n(\d+ item_added \S+ ?\n)+`,
 	`^$`,
 	`^there is no such item\nunknown\n$`,

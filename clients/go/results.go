@@ -70,8 +70,8 @@ type Result struct {
 	Before []*Item
 	// After are the items right after it in its session, in order.
 	After []*Item
-	// Relevance is how likely the item answers the query, 0 to 1; from 0.5 on it probably does. 0 without
-	// a query.
+	// Relevance is how much the item has in common with the query, 0 to 1: words and meaning, not whether it
+	// answers. 0 without a query.
 	Relevance float64
 	// Namespace of the item. Empty without [WithNamespaces].
 	Namespace string

@@ -198,8 +198,7 @@ func WithNamespaces(names ...string) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.Namespaces = append(o.Namespaces, names...) }
 }
 
-// WithMinRelevance returns only results that are this likely to answer the query, 0 to 1; there may be
-// none. Only with a query.
+// WithMinRelevance returns only results with at least this relevance, 0 to 1; there may be none. Only with a query.
 func WithMinRelevance(relevance float64) MemoryRetrieveOption {
 	return func(o *MemoryRetrieveOptions) { o.MinRelevance = &relevance }
 }

@@ -104,7 +104,7 @@ func WithFields(names ...string) WriteOption {
 	})
 }
 
-// WithDryRun makes [Client.DeleteWhere] count the items and delete nothing.
+// WithDryRun makes [Client.DeleteWhere] count the items that match, without derived ones, and delete nothing.
 func WithDryRun() WriteOption {
 	return writeOption(func(s *writeSettings) {
 		s.given = append(s.given, dryRunOption)

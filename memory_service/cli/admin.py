@@ -64,7 +64,10 @@ def namespaces(session: Session, prefix: str) -> None:
 @click.command()
 @option("--time-zone", help='IANA name of the time zone of its users, such as Europe/Berlin; "": UTC.')
 @option(
-    "--default-ttl", type=Duration(), help="Time to live of items that are added without one, such as 7d."
+    "--default-ttl",
+    type=Duration(),
+    help="Time to live of items of conversations that are added without one, such as 7d; not of imports, "
+    "facts, states, files and documents.",
 )
 @option("--no-default-ttl", is_flag=True, help="Let such items live forever.")
 @option("--expected-version", type=int, help="Only if the settings have this version; 0: if there are none.")

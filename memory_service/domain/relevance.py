@@ -1,4 +1,4 @@
-"""How likely a result answers its query: 0 to 1, whatever the other results, so that an answer may be empty.
+"""How much a result has to do with its query: 0 to 1, whatever the other results. An answer may be empty.
 
 A score is relative to the best of a search. Relevance compares with what unrelated texts reach: it is the
 mean of the share of the query's words in a result and of its cosine, on a scale from unrelated to certainly

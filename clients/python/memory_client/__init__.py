@@ -2,7 +2,7 @@
 
 with MemoryClient(namespace="ada") as memory:
     memory.add("Ada likes tea")
-    print(memory.retrieve("what does she drink?")[0].text)
+    print(memory.retrieve("what tea does she like?")[0].text)
 """
 
 from __future__ import annotations

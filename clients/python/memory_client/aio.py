@@ -41,7 +41,7 @@ class AsyncMemoryClient(
 
         async with AsyncMemoryClient(namespace="ada") as memory:
             await memory.add("Ada likes tea")
-            for result in await memory.retrieve("what does she drink?"):
+            for result in await memory.retrieve("what tea does she like?"):
                 print(result.text)
 
     It is bound to one namespace. Every method raises a subclass of `MemoryServiceError` if the server refuses

@@ -42,7 +42,7 @@ class MemoryClient(
 
         with MemoryClient(namespace="ada") as memory:
             memory.add("Ada likes tea")
-            for result in memory.retrieve("what does she drink?"):
+            for result in memory.retrieve("what tea does she like?"):
                 print(result.text)
 
     It is bound to one namespace. Every method raises a subclass of `MemoryServiceError` if the server refuses

@@ -262,7 +262,8 @@ class Result:
     after: tuple[MemoryItem, ...] = ()
     """The items right after it in its session, in order."""
     relevance: float = 0.0
-    """How likely it answers the query, 0 to 1; from 0.5 on it probably does. 0 without a query."""
+    """How much it has in common with the query, 0 to 1: words and meaning, not whether it answers. 0 without
+    a query."""
     namespace: str = ""
     """The namespace of the item. Empty without `namespaces`."""
     matched_queries: tuple[int, ...] = ()

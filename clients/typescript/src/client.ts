@@ -64,7 +64,7 @@ export interface MemoryClient
  *
  *     const memory = new MemoryClient("127.0.0.1:50051", { namespace: "ada" });
  *     await memory.add("Ada likes tea");
- *     for (const result of await memory.retrieve("what does she drink?")) {
+ *     for (const result of await memory.retrieve("what tea does she like?")) {
  *       console.log(result.text);
  *     }
  *     memory.close();

@@ -125,7 +125,7 @@ export interface RetrieveOptions extends CallOptions, ItemFilter {
   readonly queries?: readonly string[] | undefined;
   /** Further namespaces to search together with that of the client, at most 16. Only with a query. */
   readonly namespaces?: readonly string[] | undefined;
-  /** Only results that are this likely to answer the query, 0 to 1; there may be none. Only with a query. */
+  /** Only results with at least this relevance, 0 to 1; there may be none. Only with a query. */
   readonly minRelevance?: number | undefined;
   /**
    * How much the words of an item's neighbours count, 0 to 1. 0: it is found by its own words only. Undefined: 1. Only
@@ -151,7 +151,7 @@ export interface Result {
   readonly before: readonly MemoryItem[];
   /** The items right after it in its session, in order. */
   readonly after: readonly MemoryItem[];
-  /** How likely it answers the query, 0 to 1; from 0.5 on it probably does. 0 without a query. */
+  /** How much it has in common with the query, 0 to 1: words and meaning, not whether it answers. 0 without a query. */
   readonly relevance: number;
   /** The namespace of the item. Empty without `namespaces`. */
   readonly namespace: string;
@@ -243,7 +243,7 @@ export interface DeleteWhereOptions extends WriteOptions, DeleteCondition {
   readonly keepDerived?: boolean | undefined;
   /** Called at the end with the number of further items that were removed because they were made only from these. */
   readonly onDerived?: ((count: number) => void) | undefined;
-  /** Count the items, and delete nothing. */
+  /** Count the items that match, without derived ones, and delete nothing. */
   readonly dryRun?: boolean | undefined;
 }
 

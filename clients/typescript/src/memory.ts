@@ -217,7 +217,7 @@ export abstract class MemoryMethods extends Bound {
    * `requestId` is the id of the first one, and the others get new ones. Items that are added meanwhile stay.
    * Other documents and memories about users are deleted by their own methods.
    *
-   * @returns the number of deleted items that match, or with `dryRun` of those that would be deleted
+   * @returns the number of deleted items that match; with `dryRun`, of items that match
    * @throws InvalidArgumentError - no condition is given, or one is malformed
    */
   async deleteWhere(options: DeleteWhereOptions): Promise<number> {

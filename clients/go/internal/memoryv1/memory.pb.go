@@ -2517,11 +2517,12 @@ type RetrieveResult struct {
 	After []*MemoryItem `protobuf:"bytes,5,rep,name=after,proto3" json:"after,omitempty"`
 	// The namespace of the item. Empty unless the request has `namespaces`.
 	Namespace string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// How likely the item answers the query, 0 to 1, whatever the other results: from 0.5 on it probably
-	// does; without any word of the query, and no more similar than unrelated texts, it is below 0.2.
-	// The mean of the share of the query's words that the item and its neighbours have, rare words counting
-	// more, and of the cosine similarity on a scale from unrelated (0) to certainly related (1). If only
-	// one of the two is known, that one. 0 without a query.
+	// How much the item has in common with the query, 0 to 1, whatever the other results: words and
+	// meaning, not whether it answers. Without any word of the query, and no more similar than unrelated
+	// texts, it is below 0.2: for a short question, even if the item answers it. The mean of the share of
+	// the query's words that the item and its neighbours have, rare words counting more, and of the cosine
+	// similarity on a scale from unrelated (0) to certainly related (1). If only one of the two is known,
+	// that one. 0 without a query.
 	Relevance float64 `protobuf:"fixed64,7,opt,name=relevance,proto3" json:"relevance,omitempty"`
 	// The indexes in `queries` of the texts that found this item: it is among the best `limit` of each,
 	// with a relevance of at least 0.2. Empty unless `queries` is set.
@@ -4015,7 +4016,8 @@ type DeleteWhereRequest struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only items with a create_time before this. Unset: no bound.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Count the matching items and delete nothing. Needs the right to read too.
+	// Count the matching items, without those derived from them, and delete nothing. Needs the right to
+	// read too.
 	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// The `next_page_token` of the previous response; all other fields except request_id must be
 	// unchanged. Empty: begin.

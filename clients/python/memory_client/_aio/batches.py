@@ -43,7 +43,7 @@ class BatchMethods(Bound):
             start_time: Only items whose create_time is at or after it.
             end_time: Only items whose create_time is before it.
             keep_derived: Keep what was made from them; see `delete`.
-            dry_run: Count the items and remove none.
+            dry_run: Count the items that match and remove none; `derived_count` is 0.
             request_id: Makes a retry of the first call safe; the others get new ids. None: a new id.
 
         Raises:
@@ -72,7 +72,8 @@ class BatchMethods(Bound):
 
         Args:
             operations: `AddOperation`, `UpdateOperation`, `DeleteOperation`, `DeleteWhereOperation`,
-                `SaveStateOperation` and `DeleteStateOperation`, in any combination.
+                `SaveStateOperation`, `DeleteStateOperation`, `WriteFileOperation`, `EditFileOperation`,
+                `RenameFileOperation` and `DeleteFileOperation`, in any combination.
             request_id: Makes a retry safe: the batch is applied once. None: a new id for this call.
 
         Returns:

@@ -211,8 +211,8 @@ class MemoryMethods(Bound):
             queries: Further texts to find items for, such as the parts of a question; at most 8. The
                 results of all are ordered by reciprocal rank fusion.
             namespaces: Further namespaces to search together with this one, at most 16. Only with a query.
-            min_relevance: Only results that are this likely to answer the query, 0 to 1; there may be none.
-                Only with a query.
+            min_relevance: Only results with at least this relevance, 0 to 1; there may be none. Short
+                questions may have no word in common with their answer. Only with a query.
             neighbour_weight: How much the words of the neighbours of an item count, 0 to 1. 0: it is found by
                 its own words only. None: 1. Only with a query.
             whole_exchanges: Leave out tool calls without all of their results, and results without their

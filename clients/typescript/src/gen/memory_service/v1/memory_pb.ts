@@ -1280,11 +1280,12 @@ export type RetrieveResult = Message<"memory_service.v1.RetrieveResult"> & {
   namespace: string;
 
   /**
-   * How likely the item answers the query, 0 to 1, whatever the other results: from 0.5 on it probably
-   * does; without any word of the query, and no more similar than unrelated texts, it is below 0.2.
-   * The mean of the share of the query's words that the item and its neighbours have, rare words counting
-   * more, and of the cosine similarity on a scale from unrelated (0) to certainly related (1). If only
-   * one of the two is known, that one. 0 without a query.
+   * How much the item has in common with the query, 0 to 1, whatever the other results: words and
+   * meaning, not whether it answers. Without any word of the query, and no more similar than unrelated
+   * texts, it is below 0.2: for a short question, even if the item answers it. The mean of the share of
+   * the query's words that the item and its neighbours have, rare words counting more, and of the cosine
+   * similarity on a scale from unrelated (0) to certainly related (1). If only one of the two is known,
+   * that one. 0 without a query.
    *
    * @generated from field: double relevance = 7;
    */
@@ -2161,7 +2162,8 @@ export type DeleteWhereRequest = Message<"memory_service.v1.DeleteWhereRequest">
   endTime?: Timestamp | undefined;
 
   /**
-   * Count the matching items and delete nothing. Needs the right to read too.
+   * Count the matching items, without those derived from them, and delete nothing. Needs the right to
+   * read too.
    *
    * @generated from field: bool dry_run = 8;
    */
