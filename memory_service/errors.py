@@ -31,6 +31,13 @@ class MemoryServiceError(Exception):
         self.metadata = {key: str(value) for key, value in metadata.items()}
         self.retry_after_s: float | None = None
 
+    def name_field(self, field: str) -> None:
+        """Name the field that the error is about, in metadata and text, unless it already names one."""
+        if "field" not in self.metadata:
+            self.metadata["field"] = field
+            self.message = f"{field}: {self.message}"
+            self.args = (self.message,)
+
 
 class InvalidArgument(MemoryServiceError):
     """A field of the request is missing, malformed or out of range."""
@@ -100,9 +107,10 @@ class NotFound(MemoryServiceError):
     """The requested object does not exist."""
 
     @classmethod
-    def item(cls, namespace: str, item_id: str) -> NotFound:
-        """Return the error for an item id that the namespace does not have."""
-        return cls("ITEM_NOT_FOUND", f"no item {item_id!r} in {namespace!r}", namespace=namespace, id=item_id)
+    def item(cls, namespace: str, item_id: str, why: str = "") -> NotFound:
+        """Return the error for an item id that the namespace does not have; `why` replaces the text."""
+        message = why or f"no item {item_id!r} in {namespace!r}"
+        return cls("ITEM_NOT_FOUND", message, namespace=namespace, id=item_id)
 
     @classmethod
     def state(cls, namespace: str, key: str) -> NotFound:
@@ -110,15 +118,24 @@ class NotFound(MemoryServiceError):
         return cls("STATE_NOT_FOUND", f"no state {key!r} in {namespace!r}", namespace=namespace, key=key)
 
     @classmethod
-    def item_version(cls, namespace: str, item_id: str, revision: int) -> NotFound:
-        """Return the error for a version of an item that is not kept."""
+    def item_version(cls, namespace: str, item_id: str, revision: int, *, redacted: bool = False) -> NotFound:
+        """Return the error for a version of an item that is not kept or was redacted."""
         message = f"no version of item {item_id!r} in {namespace!r} is kept from revision {revision}"
+        if redacted:
+            message = (
+                f"the version of item {item_id!r} in {namespace!r} from revision {revision} was redacted"
+            )
         return cls("VERSION_NOT_FOUND", message, namespace=namespace, id=item_id, revision=revision)
 
     @classmethod
-    def state_version(cls, namespace: str, key: str, revision: int) -> NotFound:
-        """Return the error for a version of a state that is not kept."""
-        message = f"no version of state {key!r} in {namespace!r} is kept from revision {revision}"
+    def state_version(cls, namespace: str, key: str, revision: int, *, redacted: bool = False) -> NotFound:
+        """Return the error for a version of a state that is not kept or was redacted."""
+        message = (
+            f"no version of state {key!r} in {namespace!r} is kept from revision {revision}"
+            " (a revision of the namespace, not the state's version)"
+        )
+        if redacted:
+            message = f"the version of state {key!r} in {namespace!r} from revision {revision} was redacted"
         return cls("VERSION_NOT_FOUND", message, namespace=namespace, key=key, revision=revision)
 
     @classmethod
@@ -146,9 +163,11 @@ class NotFound(MemoryServiceError):
         return cls("FILE_NOT_FOUND", message, namespace=namespace, path=path)
 
     @classmethod
-    def file_version(cls, namespace: str, path: str, version: int) -> NotFound:
-        """Return the error for a version of a file that is not kept."""
+    def file_version(cls, namespace: str, path: str, version: int, *, redacted: bool = False) -> NotFound:
+        """Return the error for a version of a file that is not kept or was redacted."""
         message = f"no version {version} of file {path!r} in {namespace!r} is kept"
+        if redacted:
+            message = f"version {version} of file {path!r} in {namespace!r} was redacted"
         return cls("VERSION_NOT_FOUND", message, namespace=namespace, path=path, version=version)
 
     @classmethod

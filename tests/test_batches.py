@@ -118,7 +118,10 @@ def test_a_precondition_that_does_not_hold_stops_all_of_it(api: Api, namespace: 
     operations = [_add(f"i{number}") for number in range(98)] + [_save("plan"), operation]
     error = refusal(api.memory.BatchWrite, _batch(namespace, operations, request_id="r"))
     assert (error.code, error.reason) == (code, reason)
-    assert error.metadata["field"] == f"operations[99].{operation.WhichOneof('operation')}"
+    field = f"operations[99].{operation.WhichOneof('operation')}"
+    assert error.metadata["field"] == field
+    assert error.message.startswith(f"{field}: ")
+    assert error.message.count(field) == 1
     assert list(api.memory.Export(pb.ExportRequest(namespace=namespace))) == before
 
 

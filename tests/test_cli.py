@@ -334,7 +334,10 @@ def test_versions(run: Run) -> None:
     assert run("redact", "a", "1", "--yes").stdout == "redacted a at revision 1\n"
     assert run("state", "redact", "k", "3", "--yes").stdout == "redacted k at revision 3\n"
     assert [line["kind"] for line in json_lines(run("versions", "a", "--json"))] == ["current", "redacted"]
-    assert "VERSION_NOT_FOUND" in run("state", "load", "k", "--revision", "3", exit_code=1).stderr
+    for command in (("state", "load", "k", "--revision", "3"), ("get", "a", "--revision", "1")):
+        assert run(*command, exit_code=1).stderr.endswith("was redacted (VERSION_NOT_FOUND)\n")
+    told = run("state", "load", "k", "--revision", "1", exit_code=1).stderr
+    assert "a revision of the namespace, not the state's version" in told
     assert "VERSION_IS_CURRENT" in run("redact", "a", "2", "--yes", exit_code=1).stderr
 
 
@@ -378,10 +381,28 @@ def test_import_of_a_chat_is_repeatable(run: Run, tmp_path: Path) -> None:
     items = json_lines(run("list", "--json"))
     assert {item["session_id"] for item in items} == {"morning"}
     assert all(item["labels"] == {"from": "file"} for item in items)
-    assert run("import", str(chat), exit_code=1).stderr.endswith("(ITEM_ALREADY_EXISTS)\n")
+    told = run("import", str(chat), exit_code=1).stderr
+    assert told.startswith("error: morning.json:1: element 0: an item ")
+    assert told.endswith("; choose with --on-duplicate skip or replace (ITEM_ALREADY_EXISTS)\n")
     again = json_lines(run("import", str(chat), "--on-duplicate", "skip", "--json"))[0]
     assert (again["imported_count"], again["skipped_count"]) == (0, 4)
     assert json_lines(run("list", "--json")) == items
+
+
+def test_a_record_that_exists_is_named_by_its_lines(run: Run, tmp_path: Path) -> None:
+    records = tmp_path / "all.jsonl"
+    records.write_text('{"id": "a", "text": "1"}\n\n{"kind": "state", "key": "a", "value": 1}\n')
+    run("state", "save", "a", "2")
+    assert run("import", str(records), exit_code=1).stderr.startswith("error: all.jsonl:3: state 'a' is at ")
+    records.write_text('{"id": "b", "text": "1"}\n{"id": "b", "text": "2"}\n{"id": \n')
+    told = run("import", str(records), exit_code=1).stderr
+    assert told.startswith("error: all.jsonl:3: not JSON")
+    records.write_text('{"id": "b", "text": "1"}\n{"id": "b", "text": "2"}\n')
+    told = run("import", str(records), exit_code=1).stderr
+    assert told.startswith("error: all.jsonl:1, all.jsonl:2: ")
+    piped = run("import", "-", stdin=records.read_text(), exit_code=1).stderr
+    assert piped.startswith("error: an item 'b' exists")
+    assert "--on-duplicate skip" in piped
 
 
 def test_import_from_stdin_tells_the_bad_line(run: Run) -> None:
@@ -428,6 +449,12 @@ def test_a_broken_export_is_continued(run: Run, tmp_path: Path) -> None:
         (tmp_path / "all.jsonl.part").write_bytes(whole[:cut])
         run("export", str(file), "--resume")
         assert file.read_bytes() == whole
+
+
+def test_an_export_that_wrote_nothing_leaves_no_file(run: Run, tmp_path: Path) -> None:
+    command = ("export", str(tmp_path / "x.jsonl"), "--namespace", "nosuch")
+    assert "NAMESPACE_NOT_FOUND" in run(*command, exit_code=1).stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_watch_prints_changes(run: Run, server: ServerProcess, namespace: str) -> None:

@@ -156,7 +156,16 @@ def test_an_earlier_version_is_read_also_after_a_rename(drive: Drive) -> None:
     drive.rename("/a", "/b")
     assert drive.text("/b", version=first.version) == "1"
     assert drive.text("/b", version=second.version) == "12"
-    assert code(drive.refused("ReadFile", path="/b", version=999)) == NOT_FOUND
+    error = drive.refused("ReadFile", path="/b", version=999)
+    assert (error.reason, error.message) == (
+        "VERSION_NOT_FOUND",
+        f"no version 999 of file '/b' in {drive.namespace!r} is kept",
+    )
+    drive.stub.RedactFileVersion(
+        file_pb2.RedactFileVersionRequest(namespace=drive.namespace, path="/b", version=first.version)
+    )
+    error = drive.refused("ReadFile", path="/b", version=first.version)
+    assert (error.reason, error.message.endswith("was redacted")) == ("VERSION_NOT_FOUND", True)
 
 
 # Editing

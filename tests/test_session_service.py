@@ -355,9 +355,10 @@ def test_a_fork_ends_at_an_item_or_a_revision(talks: Talks) -> None:
     assert [item.text for item in talks.items(by_revision.session_id)] == ["one"]
     nothing = talks.call("ForkSession", session_id="a", until_revision=0).session
     assert (nothing.item_count, nothing.forked_from.until_item_id) == (0, "")
-    for item_id in (other.id, "nowhere"):
+    for item_id, why in ((other.id, "is not in session 'a'"), ("nowhere", "no item 'nowhere'")):
         error = talks.refused("ForkSession", session_id="a", until_item_id=item_id)
         assert error.reason == "ITEM_NOT_FOUND"
+        assert why in error.message
     error = talks.refused("ForkSession", session_id="a", until_item_id=one.id, until_revision=1)
     assert error.names("until_revision")
 

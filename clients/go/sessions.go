@@ -24,7 +24,7 @@ type Session struct {
 	// ForkedFrom is what it was copied from. Nil: it is no copy.
 	ForkedFrom *SessionOrigin
 	// Participants are the names of those who spoke in its newest 1000 items, at most 100; only from
-	// [Client.GetSession].
+	// [Client.GetSession], else empty.
 	Participants []string
 	// NamespaceRevision is that of the namespace that the answer reflects; 0 in lists.
 	NamespaceRevision int64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -36,13 +37,24 @@ def export(session: Session, file: str, include_embedding: bool, resume: bool) -
     part = Path(file + ".part")
     if resume and not part.exists():
         raise CommandError(f"there is no {part} to continue")
-    with part.open("r+b" if resume else "wb") as out:
+    with _kept_if_begun(part), part.open("r+b" if resume else "wb") as out:
         after_revision = _rewind(out) if resume else 0
         count = _write(session, out, include_embedding, after_revision)
         out.flush()
         os.fsync(out.fileno())
     part.replace(file)
     session.tell({"exported_count": count, "file": file}, f"exported {count} records to {file}")
+
+
+@contextlib.contextmanager
+def _kept_if_begun(part: Path) -> Iterator[None]:
+    """Remove the file of an export that failed before it wrote a record: nothing can be continued."""
+    try:
+        yield
+    except BaseException:
+        if part.exists() and not part.stat().st_size:
+            part.unlink()
+        raise
 
 
 def _write(session: Session, out: BinaryIO, include_embedding: bool, after_revision: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -14,11 +14,17 @@ import click
 from memory_service.cli import output
 from memory_service.cli.options import client_command, option, session_option
 from memory_service.cli.parameters import Label
-from memory_service.cli.session import Session
+from memory_service.cli.session import CommandError, Session
 
 if TYPE_CHECKING:
+    from memory_client import MemoryServiceError
     from memory_service.cli.output import Progress
     from memory_service.importing.reading import Record
+
+    Placed = Iterator[tuple[str, Record]]
+
+_DUPLICATE = {"ITEM_ALREADY_EXISTS": "id", "VERSION_MISMATCH": "key"}
+"""Reasons for which a record is not imported because it exists, and the metadata that names it."""
 
 
 @click.command("import")
@@ -63,17 +69,16 @@ def import_file(
     Messages without a session get that of --session, or the name of the file. An invalid line ends the
     import; the lines before it may already be written.
     """
-    from memory_service.importing import read_records
+    from memory_service.importing import read_placed
 
-    name = "stdin" if file == "-" else Path(file).name
-    with click.open_file(file, "rb") as opened, _progress(opened) as lines:
-        records = read_records(
-            lines,
-            name=name,
-            format=format,
-            session_id=session_id,
-            omit_large_files=omit_large_files,
+    def read(lines: Iterable[bytes]) -> Placed:
+        name = "stdin" if file == "-" else Path(file).name
+        return read_placed(
+            lines, name=name, format=format, session_id=session_id, omit_large_files=omit_large_files
         )
+
+    with click.open_file(file, "rb") as opened, _progress(opened) as lines, _placed_duplicates(file, read):
+        records = (record for _, record in read(lines))
         labelled = _labelled(records, dict(labels))
         if dry_run:
             count = sum(1 for _ in labelled)
@@ -94,6 +99,43 @@ def _labelled(records: Iterable[Record], labels: dict[str, str]) -> Iterator[Rec
             yield dataclasses.replace(record, labels={**record.labels, **labels})
         else:
             yield record
+
+
+@contextlib.contextmanager
+def _placed_duplicates(file: str, read: Callable[[Iterable[bytes]], Placed]) -> Iterator[None]:
+    """Report a record that exists with its place in the file, and the option for it."""
+    from memory_client import MemoryServiceError
+
+    try:
+        yield
+    except MemoryServiceError as error:
+        if error.reason not in _DUPLICATE:
+            raise
+        places = _places(file, read, error)
+        message = f"{places}{error}; choose with --on-duplicate skip or replace ({error.reason})"
+        raise CommandError(message) from None
+
+
+def _places(file: str, read: Callable[[Iterable[bytes]], Placed], error: MemoryServiceError) -> str:
+    """Return where a file has the record of an error; empty if it cannot be read again.
+
+    If the file has the record twice, either may be the one that failed.
+    """
+    from memory_client import MemoryItem
+    from memory_service.importing import BadRecord
+
+    if file == "-" or not Path(file).is_file():
+        return ""
+    named = _DUPLICATE[error.reason]
+    places: list[str] = []
+    with Path(file).open("rb") as lines, contextlib.suppress(BadRecord):
+        for place, record in read(lines):
+            of = ("id", record.id) if isinstance(record, MemoryItem) else ("key", record.key)
+            if of == (named, error.metadata.get(named)):
+                places.append(place)
+            if len(places) == 2:
+                break
+    return f"{', '.join(places)}: " if places else ""
 
 
 @contextlib.contextmanager

@@ -387,7 +387,7 @@ def _is_required(conflict: Conflict, operations: Iterable[BatchOperation]) -> bo
 
 
 def _name_operation(error: MemoryServiceError, operations: Mapping[str, BatchOperation]) -> None:
-    """Put the name of the operation that an error is about into its metadata, as `field`."""
+    """Name the operation that an error is about as its field."""
     item_id, key = error.metadata.get("id"), error.metadata.get("key")
     for name, operation in operations.items():
         match operation:
@@ -398,7 +398,7 @@ def _name_operation(error: MemoryServiceError, operations: Mapping[str, BatchOpe
             case _:
                 concerned = item_id is not None and _item_of(operation) == item_id
         if concerned:
-            error.metadata.setdefault("field", name)
+            error.name_field(name)
 
 
 def _check_distinct(operations: Mapping[str, BatchOperation]) -> None:

@@ -127,7 +127,7 @@ class FileBatches:
             try:
                 its = await self._applied(tree, name, operation, room, changes, planned, request)
             except MemoryServiceError as error:
-                error.metadata.setdefault("field", name)
+                error.name_field(name)
                 raise
             planned.applied[name] = its
             room -= sum(len(one.positions) for one in its if isinstance(one, RemoveAt))

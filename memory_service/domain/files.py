@@ -29,6 +29,7 @@ from memory_service.domain.file_vacancy import unchanged_since
 from memory_service.domain.item_writing import Remembered, degraded_then
 from memory_service.domain.items import Items
 from memory_service.domain.screening import Screening
+from memory_service.domain.versions import is_redacted
 from memory_service.errors import Conflict, InvalidArgument, NotFound, WriteRejected
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.yielding import aside
@@ -115,7 +116,8 @@ class Files:
             kept = (file.item.id, version)
             file = file_of((await self._store.get_versions(namespace, [kept])).get(kept), 0)
             if file is None:
-                raise NotFound.file(namespace, path, f"{path!r} has no version {version}, or no longer")
+                redacted = await is_redacted(self._store, namespace, *kept)
+                raise NotFound.file_version(namespace, path, version, redacted=redacted)
         return _lines(file, wanted, tree.revision)
 
     # --- writing ------------------------------------------------------------------------------

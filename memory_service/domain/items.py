@@ -333,7 +333,9 @@ class Items:
         scope = ("list", namespace, newest_first, include_embedding, order_by, skip, *selection.scope())
         if order_by:
             if newest_first:
-                raise InvalidArgument("newest_first", "cannot be given together with order_by")
+                raise InvalidArgument(
+                    "newest_first", 'cannot be given together with order_by; append "desc" there'
+                )
             ordering = to_ordering("order_by", order_by, self._checks)
             shape = PageShape(size, 0, selection.trusts, include_embedding)
             return await self._ordered(namespace, selection, ordering, skip, shape, scope, page_token)

@@ -11,7 +11,7 @@ from memory_service.ordering import Ordering
 from memory_service.predicates import Field, FieldName
 
 _PART = r"""[^\s()"'<>=!:,.\\]+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
-_ORDER = re.compile(rf"\s*((?:{_PART})(?:\.(?:{_PART}))*)(?:\s+(asc|desc))?\s*", re.DOTALL)
+_ORDER = re.compile(rf"\s*((?:{_PART})(?:\.(?:{_PART}))*)(?:\s+((?i:asc|desc)))?\s*", re.DOTALL)
 _PARTS = re.compile(_PART, re.DOTALL)
 _EXPECTED = 'must be create_time, update_time, revision or metadata.KEY, perhaps followed by "asc" or "desc"'
 _NAMES = ("create_time", "update_time", "revision")
@@ -32,5 +32,5 @@ def to_ordering(field: str, text: str, checks: Checks) -> Ordering:
     if len(keys) > checks.limits.metadata_depth_max:
         raise InvalidArgument(field, f"metadata has at most {checks.limits.metadata_depth_max} levels")
     if (name == "metadata" and keys) or (name in _NAMES and not keys):
-        return Ordering(Field(FieldName(name), tuple(keys)), direction == "desc")
+        return Ordering(Field(FieldName(name), tuple(keys)), (direction or "").lower() == "desc")
     raise InvalidArgument(field, _EXPECTED)

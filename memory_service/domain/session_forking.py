@@ -148,13 +148,11 @@ class SessionForking:
         if not fork.until_item_id:
             return fork.until_revision
         item = (await self._store.get_items(namespace, [fork.until_item_id])).get(fork.until_item_id)
-        if (
-            item is None
-            or item.expired(now_us())
-            or item.session_id != fork.session_id
-            or item.kind not in CONVERSATION_KINDS
-        ):
+        if item is None or item.expired(now_us()) or item.kind not in CONVERSATION_KINDS:
             raise NotFound.item(namespace, fork.until_item_id)
+        if item.session_id != fork.session_id:
+            why = f"item {item.id!r} is not in session {fork.session_id!r}"
+            raise NotFound.item(namespace, item.id, why)
         return item.position
 
     async def _load(self, reading: Reading, positions: Sequence[int]) -> list[Item]:

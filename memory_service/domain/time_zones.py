@@ -28,7 +28,9 @@ def zone_of(name: str, field: str = "options.time_zone") -> ZoneInfo | None:
         return None
     zone = _zone(name)
     if zone is None:
-        raise InvalidArgument(field, f"is not the name of a time zone: {name[:_NAME_CHARS_MAX]!r}")
+        raise InvalidArgument(
+            field, f"is not the name of a time zone, such as Europe/Berlin: {name[:_NAME_CHARS_MAX]!r}"
+        )
     return zone
 
 

@@ -78,7 +78,8 @@ class Versions:
         wanted = (item_id, revision)
         kept = (await self._store.get_versions(namespace, [wanted])).get(wanted)
         if kept is None:
-            raise NotFound.item_version(namespace, item_id, revision)
+            redacted = await is_redacted(self._store, namespace, item_id, revision)
+            raise NotFound.item_version(namespace, item_id, revision, redacted=redacted)
         return kept
 
     async def redact_item(self, namespace: str, item_id: str, revision: int) -> int:
@@ -117,14 +118,15 @@ class Versions:
         self._checks.namespace(namespace)
         self._checks.state_key(key)
         self._check_revision(revision)
-        before = revision + 1 if revision < _REVISION_MAX else None
+        before = _after(revision)
         found = await self._store.state_versions(namespace, key, before, 1, now_us=now_us())
-        if found and found[0].revision == revision and found[0].record is not None:
-            return found[0].record
+        version = found[0] if found and found[0].revision == revision else None
+        if version is not None and version.record is not None:
+            return version.record
         current = (await self._store.load_states(namespace, [key])).get(key)
         if current is None or current.expired(now_us()):
             raise NotFound.state(namespace, key)
-        raise NotFound.state_version(namespace, key, revision)
+        raise NotFound.state_version(namespace, key, revision, redacted=_was_redacted(version))
 
     async def redact_state(self, namespace: str, key: str, revision: int) -> int:
         """Remove the value of a version; return the namespace's revision. Raises as `redact_item` does."""
@@ -164,3 +166,18 @@ class Versions:
                 before = version.revision
             if len(found) < wanted:
                 return page
+
+
+async def is_redacted(store: Store, namespace: str, item_id: str, revision: int) -> bool:
+    """Return whether a version of an item was kept and then redacted."""
+    found = await store.item_versions(namespace, item_id, _after(revision), 1, now_us=now_us())
+    return bool(found) and found[0].revision == revision and _was_redacted(found[0])
+
+
+def _after(revision: int) -> int | None:
+    """Return the revision below which a version is the newest one; None: below none."""
+    return revision + 1 if revision < _REVISION_MAX else None
+
+
+def _was_redacted(version: KeptVersion[T] | None) -> bool:
+    return version is not None and version.record is None and version.removal is None

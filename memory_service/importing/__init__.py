@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from memory_service.importing.reading import BadRecord, Format, read_operations, read_records
+from memory_service.importing.reading import BadRecord, Format, read_operations, read_placed, read_records
 
-__all__ = ["BadRecord", "Format", "read_operations", "read_records"]
+__all__ = ["BadRecord", "Format", "read_operations", "read_placed", "read_records"]

@@ -70,6 +70,21 @@ def read_records(
     Raises:
         BadRecord: A record is invalid. All records before it have been yielded, and no part of it.
     """
+    placed = read_placed(
+        lines, name=name, format=format, session_id=session_id, omit_large_files=omit_large_files
+    )
+    return (record for _, record in placed)
+
+
+def read_placed(
+    lines: Iterable[bytes],
+    *,
+    name: str,
+    format: Format | str = Format.AUTO,
+    session_id: str = "",
+    omit_large_files: bool = False,
+) -> Iterator[tuple[str, Record]]:
+    """Yield the records of a file as `read_records` does, each after its place in the file, for errors."""
     readers = _Readers(
         Format(format),
         session_id,
@@ -122,17 +137,19 @@ class _Readers:
         return [self.messages.message(value, number)]
 
 
-def _records(document: _Document, readers: _Readers) -> Iterator[Record]:
-    """Yield the records of a document: an object, or a list of objects."""
+def _records(document: _Document, readers: _Readers) -> Iterator[tuple[str, Record]]:
+    """Yield the records of a document, an object or a list of objects, each after its place."""
     value = document.value
     if isinstance(value, dict):
-        yield from readers.read(value, document.number, is_only=document.is_only)
+        for record in readers.read(value, document.number, is_only=document.is_only):
+            yield document.place, record
         return
     if not isinstance(value, list):
         raise ValueError(f"expected an object or a list of objects, not {json.dumps(value)[:40]}")
     if not document.is_only and readers.format is not Format.ITEMS:
         # A line with a list of messages is a conversation.
-        yield from readers.read({"messages": value}, document.number, is_only=False)
+        for record in readers.read({"messages": value}, document.number, is_only=False):
+            yield document.place, record
         return
     for index, element in enumerate(value):
         try:
@@ -141,7 +158,8 @@ def _records(document: _Document, readers: _Readers) -> Iterator[Record]:
             records = readers.read(element, index + 1, is_only=len(value) == 1)
         except ValueError as error:
             raise BadRecord(f"{document.place}: element {index}: {error}") from None
-        yield from records
+        for record in records:
+            yield f"{document.place}: element {index}", record
 
 
 def _documents(lines: Iterable[bytes], name: str) -> Iterator[_Document]:

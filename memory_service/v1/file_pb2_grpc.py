@@ -98,7 +98,7 @@ class FileServiceServicer(object):
 
     def ReadFile(self, request, context):
         """ReadFile returns a file or a range of its lines, at present or as of an earlier version.
-        Errors: FILE_NOT_FOUND, also for a folder and for a version that is no longer kept.
+        Errors: FILE_NOT_FOUND, also for a folder; VERSION_NOT_FOUND if the version is not kept or was redacted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

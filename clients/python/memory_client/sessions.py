@@ -44,7 +44,7 @@ class Session:
     forked_from: SessionOrigin | None
     """None: it is no copy."""
     participants: tuple[str, ...] = ()
-    """Names of those who spoke in its newest 1000 items, at most 100; only from `get_session`."""
+    """Names of those who spoke in its newest 1000 items, at most 100; only from `get_session`, else empty."""
     revision: int = 0
     """The revision of the namespace that the answer reflects; 0 in lists."""
     degraded: tuple[Degradation, ...] = ()

@@ -36,7 +36,7 @@ export interface Session {
   readonly updateTime: Time | undefined;
   /** What it was copied from. Undefined: it is no copy. */
   readonly forkedFrom: SessionOrigin | undefined;
-  /** Names of those who spoke in its newest 1000 items, at most 100; only from `getSession`. */
+  /** Names of those who spoke in its newest 1000 items, at most 100; only from `getSession`, else empty. */
   readonly participants: readonly string[];
 }
 

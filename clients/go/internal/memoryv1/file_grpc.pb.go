@@ -42,7 +42,7 @@ const (
 // Example: grpcurl -plaintext -d '{"namespace":"demo","path":"/memories/ada.md","content":"Likes tea.\n"}' localhost:50051 memory_service.v1.FileService/WriteFile
 type FileServiceClient interface {
 	// ReadFile returns a file or a range of its lines, at present or as of an earlier version.
-	// Errors: FILE_NOT_FOUND, also for a folder and for a version that is no longer kept.
+	// Errors: FILE_NOT_FOUND, also for a folder; VERSION_NOT_FOUND if the version is not kept or was redacted.
 	ReadFile(ctx context.Context, in *ReadFileRequest, opts ...grpc.CallOption) (*ReadFileResponse, error)
 	// WriteFile creates a file or replaces its content, atomically. Errors: VERSION_MISMATCH (ABORTED) if
 	// an expected version or digest is given and is not the current one; FILE_ALREADY_EXISTS if the path is
@@ -185,7 +185,7 @@ func (c *fileServiceClient) RedactFileVersion(ctx context.Context, in *RedactFil
 // Example: grpcurl -plaintext -d '{"namespace":"demo","path":"/memories/ada.md","content":"Likes tea.\n"}' localhost:50051 memory_service.v1.FileService/WriteFile
 type FileServiceServer interface {
 	// ReadFile returns a file or a range of its lines, at present or as of an earlier version.
-	// Errors: FILE_NOT_FOUND, also for a folder and for a version that is no longer kept.
+	// Errors: FILE_NOT_FOUND, also for a folder; VERSION_NOT_FOUND if the version is not kept or was redacted.
 	ReadFile(context.Context, *ReadFileRequest) (*ReadFileResponse, error)
 	// WriteFile creates a file or replaces its content, atomically. Errors: VERSION_MISMATCH (ABORTED) if
 	// an expected version or digest is given and is not the current one; FILE_ALREADY_EXISTS if the path is

@@ -49,7 +49,7 @@ type Session struct {
 	// The session that this one was copied from. Unset: none. Set by the server.
 	ForkedFrom *SessionOrigin `protobuf:"bytes,10,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
 	// The names of speakers and senders in the newest 1000 items, in the order of their first of these; at
-	// most 100. Set by GetSession only.
+	// most 100. Set by GetSession only: empty in the answers of ListSessions, UpdateSession and ForkSession.
 	Participants  []string `protobuf:"bytes,11,rep,name=participants,proto3" json:"participants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

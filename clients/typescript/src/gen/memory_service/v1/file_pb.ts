@@ -1091,7 +1091,7 @@ export const RedactFileVersionResponseSchema: GenMessage<RedactFileVersionRespon
 export const FileService: GenService<{
   /**
    * ReadFile returns a file or a range of its lines, at present or as of an earlier version.
-   * Errors: FILE_NOT_FOUND, also for a folder and for a version that is no longer kept.
+   * Errors: FILE_NOT_FOUND, also for a folder; VERSION_NOT_FOUND if the version is not kept or was redacted.
    *
    * @generated from rpc memory_service.v1.FileService.ReadFile
    */

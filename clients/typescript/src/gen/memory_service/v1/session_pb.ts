@@ -95,7 +95,7 @@ export type Session = Message<"memory_service.v1.Session"> & {
 
   /**
    * The names of speakers and senders in the newest 1000 items, in the order of their first of these; at
-   * most 100. Set by GetSession only.
+   * most 100. Set by GetSession only: empty in the answers of ListSessions, UpdateSession and ForkSession.
    *
    * @generated from field: repeated string participants = 11;
    */
