@@ -96,6 +96,7 @@ def test_an_example_of_provenance_prints_what_the_page_says(
 def test_each_python_block_of_the_docs_is_run_by_a_test() -> None:
     run_by = {
         "filters.md": ["test_filters"],
+        "integrations.md": ["conformance/test_examples"] * 7,
         "operations.md": ["test_api_examples"],
         "tutorial.md": ["test_tutorial"],
         "write-policy.md": ["test_api_examples", "test_api_examples", "test_write_policies"],
