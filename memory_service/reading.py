@@ -18,12 +18,8 @@ from memory_service.data_model import (
 from memory_service.ordering import Ordering, SortKey
 
 
-class Reading(ABC):
-    """A namespace as of one check of its records; every answer is at least as new.
-
-    Answers may be newer than `info` and than each other; each of them MUST reflect one revision. A namespace
-    that does not exist has no items.
-    """
+class SearchReading(ABC):
+    """What a search needs of a namespace, or of several that it searches as one (`joint_reading.py`)."""
 
     info: NamespaceInfo | None
     """Statistics of the namespace at that check; None if nothing was ever written to it."""
@@ -37,6 +33,43 @@ class Reading(ABC):
         Items are shared: a caller MUST NOT change them, except `wire`. Without `with_content`, contents
         MUST NOT be read from the records, and a caller MUST NOT use them; `with_embedding` is then False.
         """
+
+    @abstractmethod
+    async def search(self, query: SearchQuery) -> Hits:
+        """Find the items that fit best, in no particular order.
+
+        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, or
+        `nearest` of them if there is also a text (approximate: recall of at least 0.99 against exact search,
+        however few or many items match). With a text, MUST return the `candidates` matching items of the
+        highest BM25 score above 0, with the statistics of this namespace alone; items that match only common
+        words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
+        with the weights of indexes/turns.py times `neighbour_weight`: those of CONVERSATION_KINDS that are
+        stored now, in the order of the namespace, even if the filter excludes them. The date of an item of
+        these kinds counts as words of its text. An item whose `index` is empty MUST NOT be found, not even
+        by its neighbours' words. `word_shares` MUST be the share of the text's words in it and its
+        neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item
+        MUST have its score in every channel of the query, even if only one of them found it. With
+        `described`, MUST fill the columns that describe the items. A vector whose dimension is not the
+        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
+        """
+
+    @abstractmethod
+    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
+        """Return, for each of these positions, the neighbours of its item in its session.
+
+        These MUST be the `count` items right before it and the `count` right after it, or as many as there
+        are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its session and are
+        not expired at `now_us`. An item without a session, one of another kind, and a position without an
+        item MUST have none.
+        """
+
+
+class Reading(SearchReading):
+    """A namespace as of one check of its records; every answer is at least as new.
+
+    Answers may be newer than `info` and than each other; each of them MUST reflect one revision. A namespace
+    that does not exist has no items.
+    """
 
     @abstractmethod
     async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
@@ -74,25 +107,6 @@ class Reading(ABC):
         """
 
     @abstractmethod
-    async def search(self, query: SearchQuery) -> Hits:
-        """Find the items that fit best, in no particular order.
-
-        With a vector, MUST return the `candidates` matching items of the highest cosine similarity, or
-        `nearest` of them if there is also a text (approximate: recall of at least 0.99 against exact search,
-        however few or many items match). With a text, MUST return the `candidates` matching items of the
-        highest BM25 score above 0, with the statistics of this namespace alone; items that match only common
-        words of the text may be omitted. For an item of a session, its neighbours there MUST also count,
-        with the weights of indexes/turns.py times `neighbour_weight`: those of CONVERSATION_KINDS that are
-        stored now, in the order of the namespace, even if the filter excludes them. The date of an item of
-        these kinds counts as words of its text. An item whose `index` is empty MUST NOT be found, not even
-        by its neighbours' words. `word_shares` MUST be the share of the text's words in it and its
-        neighbours. `named` MUST say whether a word of the text is a word of `ItemWrite.speaker`. Each item
-        MUST have its score in every channel of the query, even if only one of them found it. With
-        `described`, MUST fill the columns that describe the items. A vector whose dimension is not the
-        namespace's MUST raise InvalidArgument.dimension("query_embedding", ...).
-        """
-
-    @abstractmethod
     async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
         """Find the items that fit best in this namespace and others, and return the hits of each.
 
@@ -101,16 +115,6 @@ class Reading(ABC):
         one namespace had all items, and have the same scores: with the statistics of all namespaces together,
         and each number of candidates that of all together. Items in sessions of the same name in different
         namespaces are no neighbours.
-        """
-
-    @abstractmethod
-    async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
-        """Return, for each of these positions, the neighbours of its item in its session.
-
-        These MUST be the `count` items right before it and the `count` right after it, or as many as there
-        are, in the order of the namespace, out of those of CONVERSATION_KINDS that have its session and are
-        not expired at `now_us`. An item without a session, one of another kind, and a position without an
-        item MUST have none.
         """
 
     @abstractmethod

@@ -6,7 +6,7 @@ from memory_service.data_model import Hits
 from memory_service.domain.query_understanding import Understanding, has_phrase
 from memory_service.domain.ranking import Scoring, rank, within
 from memory_service.domain.search_text import indexed_text
-from memory_service.reading import Reading
+from memory_service.reading import SearchReading
 from memory_service.runtime.yielding import give_way
 
 # The best hits, read to look for a phrase, and how many to read at once.
@@ -15,7 +15,7 @@ _READ_AT_ONCE = 32
 
 
 async def boosted(
-    reading: Reading, hits: Hits, scoring: Scoring, asked: Understanding
+    reading: SearchReading, hits: Hits, scoring: Scoring, asked: Understanding
 ) -> dict[str, set[int]]:
     """Return the positions of the items that each boost applies to.
 
@@ -30,7 +30,7 @@ async def boosted(
     return boosts
 
 
-async def _having(reading: Reading, positions: list[int], phrases: tuple[str, ...]) -> set[int]:
+async def _having(reading: SearchReading, positions: list[int], phrases: tuple[str, ...]) -> set[int]:
     """Return the positions of the items whose text contains one of the phrases."""
     having = set()
     for at in range(0, len(positions), _READ_AT_ONCE):

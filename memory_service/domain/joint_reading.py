@@ -12,15 +12,11 @@ from memory_service.data_model import (
     Around,
     Hits,
     Item,
-    ItemFilter,
     NamespaceInfo,
     SearchQuery,
-    SessionCounts,
-    SessionQuery,
     Vector,
 )
-from memory_service.ordering import Ordering, SortKey
-from memory_service.reading import Reading
+from memory_service.reading import Reading, SearchReading
 from memory_service.store import Store
 
 _SHIFT = 48
@@ -31,7 +27,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class JointReading(Reading):
+class JointReading(SearchReading):
     """Namespaces of one store, read as one whose items are those of all.
 
     A position is that of an item in its namespace with the number of the namespace, its index in `names`;
@@ -90,25 +86,6 @@ class JointReading(Reading):
                 )
         return [found[position] for position in positions]
 
-    async def scan(self, item_filter: ItemFilter, limit: int, *, newest: bool) -> list[int]:
-        raise NotImplementedError("namespaces have no common order")
-
-    async def ordered(
-        self,
-        item_filter: ItemFilter,
-        ordering: Ordering,
-        limit: int,
-        *,
-        skip: int = 0,
-        begin: SortKey | None = None,
-    ) -> list[tuple[int, SortKey]]:
-        raise NotImplementedError("only for one namespace")
-
-    async def label_values(
-        self, key: str, prefix: str, after: str | None, limit: int, *, now_us: int
-    ) -> list[tuple[str, int]]:
-        raise NotImplementedError("only for one namespace")
-
     async def search(self, query: SearchQuery) -> Hits:
         bare = msgspec.structs.replace(query, vector=None)
         queries = {
@@ -122,12 +99,6 @@ class JointReading(Reading):
         first, *others = (self._readings[number] for number in queries)
         found = await first.search_together(others, list(queries.values()))
         return _joined(dict(zip(queries, found, strict=True)))
-
-    async def search_together(self, others: Sequence[Reading], queries: Sequence[SearchQuery]) -> list[Hits]:
-        raise NotImplementedError("is already joint")
-
-    async def sessions(self, query: SessionQuery) -> list[SessionCounts]:
-        raise NotImplementedError("only for one namespace")
 
     async def neighbours(self, positions: Sequence[int], count: int, *, now_us: int) -> list[Around]:
         found: dict[int, Around] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memory_service.data_model import Item
-from memory_service.reading import Reading
+from memory_service.reading import SearchReading
 from memory_service.runtime.clock import now_us
 
 
@@ -24,7 +24,7 @@ class Window(msgspec.Struct, frozen=True):
 
 
 async def windows(
-    reading: Reading, positions: Sequence[int], count: int, trusts: Callable[[Item], bool]
+    reading: SearchReading, positions: Sequence[int], count: int, trusts: Callable[[Item], bool]
 ) -> list[Window]:
     """Return the windows of the items at these positions, with at most `count` items each way.
 
@@ -43,7 +43,7 @@ async def windows(
     return [Window(there(around.before), there(around.after)) for around in found]
 
 
-async def with_neighbours(reading: Reading, positions: Sequence[int], count: int) -> set[int]:
+async def with_neighbours(reading: SearchReading, positions: Sequence[int], count: int) -> set[int]:
     """Return these positions and those of all their neighbours."""
     found = await reading.neighbours(positions, count, now_us=now_us()) if count else ()
     return {*positions, *(place for around in found for place in (*around.before, *around.after))}

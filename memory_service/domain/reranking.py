@@ -10,7 +10,7 @@ from memory_service.data_model import Contribution, DegradationReason
 from memory_service.domain.embedding import Degradation
 from memory_service.domain.ranking import Ranked
 from memory_service.domain.search_text import indexed_text
-from memory_service.reading import Reading
+from memory_service.reading import SearchReading
 from memory_service.rerankers.base import Reranker, RerankerFailed
 from memory_service.runtime.yielding import aside
 
@@ -42,7 +42,7 @@ class Reranking:
         """The degradation if requested reranking fails."""
         return _NO_RERANKER if self._reranker is None else _UNAVAILABLE
 
-    async def score(self, reading: Reading, query: str, ranked: Ranked) -> Scored | None:
+    async def score(self, reading: SearchReading, query: str, ranked: Ranked) -> Scored | None:
         """Return the scores of the best results; None, a degradation, if the reranker fails."""
         if self._reranker is None:
             return None

@@ -10,7 +10,7 @@ import msgspec
 from memory_service.data_model import Item
 from memory_service.domain.neighbours import Window, windows, with_neighbours
 from memory_service.domain.packing import MISSES_MAX, Budget, texts_of
-from memory_service.reading import Reading
+from memory_service.reading import SearchReading
 from memory_service.runtime.yielding import Part
 
 _LOADED_AT_ONCE = 100
@@ -73,7 +73,7 @@ class ResultPages:
         self._page_bytes_max = page_bytes_max
 
     async def load_page(
-        self, reading: Reading, positions: Sequence[int], size: int, with_embedding: bool
+        self, reading: SearchReading, positions: Sequence[int], size: int, with_embedding: bool
     ) -> tuple[list[Item], int | None]:
         """Load as many items as fit into a page; return them and the position at which the next begins."""
         page: list[Item] = []
@@ -112,7 +112,7 @@ class ResultPages:
 
     async def fill(
         self,
-        reading: Reading,
+        reading: SearchReading,
         positions: Sequence[int],
         shape: PageShape,
         budget: Budget | None = None,
@@ -150,7 +150,12 @@ class ResultPages:
         return page
 
     async def budget(
-        self, reading: Reading, passed: Sequence[int], shape: PageShape, tokens_max: int | None, used: int = 0
+        self,
+        reading: SearchReading,
+        passed: Sequence[int],
+        shape: PageShape,
+        tokens_max: int | None,
+        used: int = 0,
     ) -> Budget:
         """Return a budget, reduced by what results on the previous pages used."""
         if not passed:
@@ -158,7 +163,7 @@ class ResultPages:
         return Budget(tokens_max, used, await with_neighbours(reading, passed, shape.neighbours))
 
     async def first_that_fits(
-        self, reading: Reading, positions: Sequence[int], shape: PageShape, tokens_max: int
+        self, reading: SearchReading, positions: Sequence[int], shape: PageShape, tokens_max: int
     ) -> int:
         """Return the index from which on all remaining positions fit into a budget together."""
         budget = Budget(tokens_max)
@@ -170,7 +175,7 @@ class ResultPages:
         return 0
 
     async def _load(
-        self, reading: Reading, positions: Sequence[int], first: int, shape: PageShape
+        self, reading: SearchReading, positions: Sequence[int], first: int, shape: PageShape
     ) -> AsyncIterator[tuple[int, Item, Window]]:
         """Yield each item that still exists with its window, and its index among the positions."""
         step = max(_LOADED_AT_ONCE // (1 + 2 * shape.neighbours), 1)

@@ -33,7 +33,7 @@ from memory_service.domain.reranking import RERANKED_MAX, Reranking, Scored, reo
 from memory_service.domain.result_pages import PageShape, Place, ResultPages
 from memory_service.domain.retrieve_options import Page, RetrieveOptions, Selection, with_trust
 from memory_service.errors import FailedPrecondition, InvalidArgument
-from memory_service.reading import Reading
+from memory_service.reading import Reading, SearchReading
 from memory_service.runtime.caller import present_caller
 from memory_service.runtime.clock import now_us
 from memory_service.runtime.yielding import give_way
@@ -284,7 +284,7 @@ class Retrieval:
             page.namespaces = reading.names_of(page.items)
         return page
 
-    async def _open(self, namespace: str, options: RetrieveOptions) -> Reading:
+    async def _open(self, namespace: str, options: RetrieveOptions) -> SearchReading:
         names = options.beyond.names(namespace)
         if not names:
             return await self._store.read(namespace)
@@ -292,7 +292,7 @@ class Retrieval:
 
     async def _reranked(
         self,
-        reading: Reading,
+        reading: SearchReading,
         options: RetrieveOptions,
         ranked: Ranked,
         place: Place,
@@ -352,7 +352,7 @@ class Retrieval:
 
     async def _ranked(
         self,
-        reading: Reading,
+        reading: SearchReading,
         info: NamespaceInfo,
         options: RetrieveOptions,
         limit: int,
@@ -375,7 +375,7 @@ class Retrieval:
 
     async def _ranked_by(
         self,
-        reading: Reading,
+        reading: SearchReading,
         info: NamespaceInfo,
         options: RetrieveOptions,
         limit: int,
@@ -412,7 +412,7 @@ class Retrieval:
     async def _cut(
         self,
         namespace: str,
-        reading: Reading,
+        reading: SearchReading,
         options: RetrieveOptions,
         limit: int,
         ranked: Ranked,
@@ -435,7 +435,9 @@ class Retrieval:
             page.shares = [ranked.shares[position] for _, position in wanted]
         return page
 
-    async def _loaded(self, reading: Reading, options: RetrieveOptions, ranked: Ranked, place: Place) -> Cut:
+    async def _loaded(
+        self, reading: SearchReading, options: RetrieveOptions, ranked: Ranked, place: Place
+    ) -> Cut:
         """Load results in order."""
         shape, first, wanted = self._shape(options), place.first, ranked.order
         if first or len(wanted) > shape.size:
@@ -449,7 +451,7 @@ class Retrieval:
         return Page(items, 0), wanted, msgspec.structs.replace(place, first=first + taken) if more else None
 
     async def _filled(
-        self, reading: Reading, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
+        self, reading: SearchReading, options: RetrieveOptions, limit: int, ranked: Ranked, place: Place
     ) -> Cut:
         """Load the results that fit into the budget, with their neighbours."""
         shape, budget = self._shape(options), None
