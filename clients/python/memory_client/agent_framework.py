@@ -33,6 +33,7 @@ FILES_TYPE = "application/vnd.agent-framework.message+json"
 """MIME type of files with it, if it is larger than 15 KiB."""
 
 _BATCH = 1000
+"""Messages per call: the most that the server takes in one."""
 _RECALLED = (ItemKind.PLAIN, ItemKind.MESSAGE, ItemKind.RESPONSE, ItemKind.USER_MEMORY)
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "tool": Role.TOOL}
 
